@@ -103,6 +103,7 @@ impl Arrivals {
     /// Polls the conduit. Returns whether it has done anything, and the arrivals in order.
     /// [`Arrivals::return_list`] gives the emptied list back.
     pub(super) fn poll(&mut self, conduit: &dyn Conduit) -> (bool, Vec<Arrived>) {
+        debug_assert!(self.list.is_empty(), "arrivals are handled before the next poll");
         let (list, receiver) = (&mut self.list, &*self.receiver);
         let worked = conduit.poll(&mut |arrival| note_all(arrival, receiver, list));
         (worked, std::mem::take(list))

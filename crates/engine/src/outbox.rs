@@ -105,11 +105,17 @@ impl Outbox {
             // The bundle may concern the same page, so it goes first.
             self.send_bundle();
         }
+        debug_assert_eq!(self.together.messages, 0, "no message overtakes the bundle before it");
         count_sent(bytes);
         self.send_uncounted(to, bytes);
     }
 
     fn send_uncounted(&mut self, to: Rank, bytes: &[u8]) {
+        debug_assert!(
+            bytes.len() <= self.conduit.message_bytes_max(),
+            "the conduit takes {} bytes at a time",
+            bytes.len()
+        );
         let is_next = self.waiting.get(&to).is_none_or(|queues| queues.own.is_empty());
         if !is_next || self.conduit.send(to, bytes, &[], Urgency::Now) == Err(Busy) {
             self.waiting.entry(to).or_default().own.push_back(bytes.into());
@@ -130,6 +136,7 @@ impl Outbox {
         together.bytes.push(u8::try_from(bytes.len()).expect("messages of the protocol are short"));
         together.bytes.extend(bytes);
         together.messages += 1;
+        assert_eq!(self.together.to, to, "a bundle goes to one rank");
     }
 
     /// Bundles the messages of several events until [`Outbox::end_together`].
@@ -157,6 +164,8 @@ impl Outbox {
             0 => {}
             1 => self.send(to, &bytes[2..]),
             _ => {
+                debug_assert!(bytes.len() <= self.together.bytes_max, "a bundle fits into a message");
+                debug_assert_eq!(unbundle(&bytes).count(), messages, "the messages of a bundle are counted");
                 unbundle(&bytes).for_each(count_sent);
                 self.send_uncounted(to, &bytes);
             }
@@ -182,6 +191,7 @@ impl Outbox {
         let mut worked = false;
         for to in peers {
             let queues = self.waiting.get_mut(&to).expect("it was just seen");
+            debug_assert!(queues.len() > 0, "a queue is kept while it has messages");
             worked |= queues.flush(&*self.conduit, to);
             if queues.len() == 0 {
                 self.waiting.remove(&to);

@@ -269,12 +269,14 @@ impl Evicted {
                 self.numbers.remove(&page);
             }
         }
+        debug_assert!(self.numbers.len() <= self.order.len(), "each number has its eviction");
     }
 
     /// Number of pools' worth of pages evicted since this page was, rounded up, if known: a pool larger by this factor
     /// would still hold it.
     fn take(&mut self, page: PageId) -> Option<usize> {
         let number = self.numbers.remove(&page)?;
+        debug_assert!(number < self.next, "evictions are counted");
         Some(((self.next - number) as usize).div_ceil(self.frames))
     }
 }

@@ -42,6 +42,7 @@ impl Waiting {
 
     /// Takes a page transfer that has ended.
     pub(super) fn end_transfer(&mut self, token: Token) -> Outgoing {
+        debug_assert!(token.0 % 2 == 0, "{token:?} is the storage server's");
         self.transfers.remove(token.0 as usize / 2)
     }
 

@@ -132,6 +132,7 @@ pub enum AmMessage<'a> {
 impl Head {
     /// Writes the head and its arguments to the front of `buffer`. Returns their number of bytes.
     pub fn encode(&self, args: &Args, buffer: &mut [u8; HEAD_BYTES_MAX]) -> usize {
+        debug_assert!(self.tag == TAG_MESSAGE, "the receiver knows a head by its tag");
         let (head, tail) = buffer.split_at_mut(size_of::<Head>());
         head.copy_from_slice(Head { args: args.len, ..*self }.as_bytes());
         let args = args.as_bytes();

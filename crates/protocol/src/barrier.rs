@@ -107,6 +107,7 @@ enum Phase {
 impl Barrier {
     /// The part of `rank` in a barrier of ranks `0..ranks`.
     pub fn new(rank: Rank, ranks: u32) -> Barrier {
+        assert!(rank.0 < ranks, "rank {rank} is one of the {ranks} ranks of the barrier");
         Barrier { rank: rank.0, ranks, arrived: 0, gathered: Name::Anonymous, phase: Phase::Between, last: None }
     }
 
@@ -202,6 +203,7 @@ impl Barrier {
     /// Tells the parent, or at the root releases all ranks, once this subtree is complete.
     fn pass_on(&mut self, send: &mut dyn FnMut(Rank, BarrierMessage)) {
         let Phase::Notified(own) = self.phase else { return };
+        debug_assert!(self.arrived.count_ones() as usize <= self.children().count(), "only children arrive here");
         if self.arrived.count_ones() as usize != self.children().count() {
             return;
         }
@@ -217,6 +219,8 @@ impl Barrier {
     }
 
     fn release(&mut self, own: Name, outcome: Name, send: &mut dyn FnMut(Rank, BarrierMessage)) {
+        let is_on = matches!(self.phase, Phase::Notified(_) | Phase::Told(_));
+        assert!(is_on, "a phase is released once, after this rank has notified, and not in {:?}", self.phase);
         self.phase = Phase::Released { own, outcome };
         for child in self.children() {
             send(child, BarrierMessage::Released(outcome));

@@ -210,6 +210,7 @@ impl AtomicOp {
     /// The new value for `old`, with numbers of `len_bytes`, 4 or 8; `None` if the operation leaves it unchanged.
     #[inline]
     pub fn apply(self, old: u64, Operands { operand, compare }: Operands, len_bytes: usize) -> Option<u64> {
+        debug_assert!(matches!(len_bytes, 4 | 8), "numbers have 4 or 8 bytes, not {len_bytes}");
         let mask = if len_bytes == size_of::<u32>() { u64::from(u32::MAX) } else { u64::MAX };
         let (operand, compare) = (operand & mask, compare & mask);
         let signed = |number: u64| if len_bytes == size_of::<u32>() { i64::from(number as i32) } else { number as i64 };

@@ -40,6 +40,7 @@ impl PageFilter {
 
     /// The pages from `first` to `last`.
     pub fn of(first: u32, last: u32) -> PageFilter {
+        debug_assert!(first <= last, "page {first} comes before page {last}");
         let count = last - first + 1;
         if count >= u64::BITS {
             PageFilter(u64::MAX)

@@ -100,6 +100,7 @@ pub struct Offers {
 impl Offers {
     /// No offers yet, for rank `own` of `ranks` with a pool of `frames`. At most `most` offers at a time.
     pub fn new(own: Rank, ranks: u32, frames: u32, most: u32) -> Offers {
+        assert!(own.0 < ranks, "rank {own} is one of {ranks}");
         let mut offers = Offers {
             own,
             ranks,
@@ -150,7 +151,9 @@ impl Offers {
             self.to_pass_over -= 1;
             return None;
         }
+        assert_ne!(self.next, self.own, "a page is offered to another rank");
         self.in_flight.insert(page, self.next);
+        debug_assert!(self.in_flight.len() <= self.most, "at most so many pages are on offer");
         // An unanswered offer may be refused, too.
         if self.refused >= ASKED_AT_ONCE {
             self.to_pass_over = 1 << (self.refused - ASKED_AT_ONCE).min(PASSED_OVER_MAX);
@@ -190,6 +193,7 @@ impl Offers {
         mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
         let ahead = (mixed ^ mixed >> 31) % u64::from(self.ranks - 1) + 1;
         self.next = Rank(((u64::from(self.own.0) + ahead) % u64::from(self.ranks)) as u32);
+        debug_assert!(self.next != self.own && self.next.0 < self.ranks, "another rank of the job is asked");
     }
 }
 
@@ -237,6 +241,7 @@ impl GuestRoom {
 
     /// A page is offered while `free` frames are free or being freed, and `guests` hold guests.
     pub fn on_offer(&mut self, free: u32, guests: u32) -> Room {
+        debug_assert!(free <= self.frames && guests <= self.frames, "the frames are those of the pool");
         self.offered = self.offered.saturating_add(1);
         let is_idle = self.offered > IDLE_OFFERS;
         let kept_free = if is_idle { 0 } else { self.frames.div_ceil(OWN_PART) };

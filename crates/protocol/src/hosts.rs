@@ -35,7 +35,9 @@ impl Hosts {
     pub fn around(&self, rank: Rank) -> Option<Range<Rank>> {
         let behind = self.firsts.partition_point(|first| *first <= rank);
         let first = self.firsts.get(behind.checked_sub(1)?)?;
-        Some(*first..*self.firsts.get(behind)?)
+        let host = *first..*self.firsts.get(behind)?;
+        debug_assert!(host.contains(&rank), "a rank is of its own host");
+        Some(host)
     }
 }
 

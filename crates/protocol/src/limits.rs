@@ -34,6 +34,7 @@ impl Limits {
     /// Replaces the spaces by `segments`, with the same segments and other homes.
     #[must_use]
     pub fn with_homes(self, segments: Spaces) -> Limits {
+        assert_eq!(segments.ranks(), self.ranks(), "the homes change, and the segments do not");
         Limits { spaces: segments, ..self }
     }
 

@@ -68,6 +68,7 @@ impl<V> PageMap<V> {
             *len += 1;
             at
         });
+        debug_assert!(leaf.len() <= LEAF_MAX, "a full leaf is split before a page is added");
         &mut leaf[at].1
     }
 
@@ -81,6 +82,7 @@ impl<V> PageMap<V> {
         if leaf.len() < LEAF_MIN {
             self.join(page);
         }
+        debug_assert!(self.len > 0, "the pages are counted");
         self.len -= 1;
         Some(value)
     }
@@ -115,6 +117,7 @@ impl<V> PageMap<V> {
     /// Splits a page's leaf in two.
     fn split(&mut self, page: PageId) {
         let leaf = self.leaf_mut(page);
+        debug_assert!(leaf.len() >= LEAF_MAX, "only a full leaf is split");
         let upper = leaf.split_off(leaf.len() / 2);
         leaf.shrink_to_fit();
         self.others.insert(upper[0].0, upper);
@@ -132,6 +135,8 @@ impl<V> PageMap<V> {
         let mut before = mem::take(before);
         before.reserve_exact(len);
         before.append(&mut self.others.remove(&key).expect("it was just there"));
+        debug_assert!(before.is_sorted_by(|one, next| one.0 < next.0), "the pages of a leaf stay in order");
+        debug_assert!(before.len() <= LEAF_MAX, "two leaves that are joined have room in one");
         *self.leaf_mut(page) = before;
     }
 

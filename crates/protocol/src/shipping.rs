@@ -149,6 +149,7 @@ impl Meters {
         let is_small = is_dear(request_bytes + page_bytes as u64, request_bytes);
         let most = if is_small { METERS_MAX_OF_SMALL } else { METERS_MAX };
         let meters = frames.saturating_mul(METERS_OF_FRAME).clamp(METERS_MIN, most).next_power_of_two() as usize;
+        assert!(meters >= WAYS && meters.is_power_of_two(), "the table has whole places");
         Meters {
             rank,
             meters: vec![Meter::NONE; meters],
@@ -162,6 +163,7 @@ impl Meters {
     /// Number of bytes to read and map for a faulting load or store: as many as were in order before it, so the bytes
     /// wasted are at most the bytes used.
     pub fn fill_bytes(&mut self, page: PageId, operation: &SmallOperation) -> u32 {
+        debug_assert!(operation.offset_bytes + operation.len_bytes <= self.page_bytes(), "the bytes lie in {page:?}");
         let most = self.fill_bytes_max().max(operation.len_bytes);
         let left = self.page_bytes() - operation.offset_bytes;
         let before = self.meter(page).in_order_before(operation);
@@ -178,6 +180,7 @@ impl Meters {
 
     /// Decides on an operation, and records its cost. `has_room`: the pool has a spare frame.
     pub fn choose(&mut self, page: PageId, operation: &SmallOperation, has_room: bool) -> Choice {
+        assert!(operation.offset_bytes + operation.len_bytes <= self.page_bytes(), "the bytes lie in {page:?}");
         let each = self.request_bytes / if operation.is_at_hand { AT_HAND_PART } else { 1 };
         let requests = if operation.is_put && !operation.is_at_hand { 2 } else { 1 };
         let cost = each * requests + u64::from(operation.len_bytes);
@@ -187,6 +190,7 @@ impl Meters {
         let page_bytes = self.page_bytes();
         let meter = self.meter(page);
         let is_scan = meter.is_scan(operation, scan_bytes, page_bytes);
+        debug_assert!(shipped >= meter.updated_at, "a meter is updated by what was shipped");
         let leaked = if has_room { 0 } else { (shipped - meter.updated_at) / frames };
         meter.level = meter.level.saturating_sub(leaked);
         let most = if meter.is_contended { move_bytes.max(undisturbed) } else { move_bytes };
@@ -196,6 +200,7 @@ impl Meters {
             return Choice::Move;
         }
         meter.level += cost;
+        debug_assert!(meter.level <= most, "a page moves before its meter exceeds the cost of that");
         meter.updated_at = shipped + cost;
         self.shipped += cost;
         Choice::Ship
@@ -203,6 +208,7 @@ impl Meters {
 
     /// Bytes of a page are written here for a rank, possibly this one. Returns whether another rank wrote last.
     pub fn on_written(&mut self, page: PageId, by: Rank) -> bool {
+        debug_assert_ne!(by, NOBODY, "some rank writes {page:?}");
         let own = self.rank;
         let meter = self.meter(page);
         let before = core::mem::replace(&mut meter.writer, by);
@@ -231,6 +237,7 @@ impl Meters {
         let key = u64::from(page.space.number()) << 32 | u64::from(page.index);
         let sets = self.meters.len() / WAYS;
         let set = (key.wrapping_mul(GOLDEN) >> 32) as usize % sets * WAYS;
+        debug_assert!(set + WAYS <= self.meters.len(), "each place is in the table");
         let ways = &mut self.meters[set..set + WAYS];
         let found = ways.iter().position(|meter| meter.page == Some(page));
         let least = |meter: &Meter| (meter.page.is_some(), meter.is_contended, meter.level, meter.updated_at);

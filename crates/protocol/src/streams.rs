@@ -105,6 +105,7 @@ impl Streams {
             Some(at) => self.streams.remove(at),
             None => Stream::at(page),
         };
+        debug_assert!(stream.space == page.space && stream.next <= page.index, "the stream comes to {page:?}");
         stream.come_to(page.index);
         stream.misses += 1;
         let range = if stream.misses < MISSES_MIN { None } else { self.extend(&mut stream, page.index, pages) };
@@ -135,10 +136,12 @@ impl Streams {
             self.streams.remove(0);
         }
         self.streams.push(stream);
+        debug_assert!(self.streams.len() <= STREAMS, "so many streams are followed");
     }
 
     /// The window of each concurrent stream, counting one not in `streams`.
     fn window_now(&self) -> u32 {
+        debug_assert!(self.streams.iter().all(|stream| stream.moved_at <= self.moves), "advances are counted");
         let goes_on =
             |stream: &&Stream| stream.misses >= MISSES_MIN && self.moves - stream.moved_at < MOVES_SIDE_BY_SIDE;
         self.window.min(self.shared / (1 + self.streams.iter().filter(goes_on).count() as u32))
@@ -156,6 +159,7 @@ impl Streams {
         if first > last {
             return None;
         }
+        debug_assert!(last < pages, "the pages to be read ahead exist");
         stream.ahead = last + 1;
         Some(first..=last)
     }

@@ -36,6 +36,7 @@ impl Encoded {
     /// Appends a value's memory representation. Its layout accounts for it, so there is room.
     pub fn push(&mut self, value: &(impl IntoBytes + Immutable)) {
         let bytes = value.as_bytes();
+        debug_assert!(self.len_bytes + bytes.len() <= MESSAGE_BYTES_MAX, "a layout has room for its fields");
         self.bytes[self.len_bytes..][..bytes.len()].copy_from_slice(bytes);
         self.len_bytes += bytes.len();
     }
@@ -54,6 +55,7 @@ pub fn encode<T: Layout>(message: &T) -> Encoded {
     const { assert!(T::BYTES_MAX <= MESSAGE_BYTES_MAX, "MESSAGE_BYTES_MAX is too small for a message") }
     let mut encoded = Encoded { bytes: [0; MESSAGE_BYTES_MAX], len_bytes: 0 };
     message.write(&mut encoded);
+    debug_assert!(encoded.len_bytes <= T::BYTES_MAX, "a layout has the bytes that it says");
     encoded
 }
 

@@ -131,6 +131,7 @@ impl Writes {
 
     /// Starts recording. These ranks may write these pages.
     pub fn turn_on(&mut self, writers: impl Iterator<Item = (u32, Rank)>) {
+        assert!(!self.is_on, "recording starts once");
         self.is_on = true;
         (self.now, self.forgotten) = (1, 1);
         self.writers = writers.collect();
@@ -151,6 +152,7 @@ impl Writes {
             Some(writer) => self.writers.insert(index, writer),
             None => self.writers.remove(&index),
         };
+        debug_assert_eq!(self.writers.get(&index).copied(), writer, "page {index} has its new writer");
         before.into_iter().for_each(|before| self.note(index, before, false));
     }
 
@@ -165,6 +167,7 @@ impl Writes {
             }
         }
         self.order.insert(number, index);
+        debug_assert_eq!(self.order.len(), self.last.len(), "each written page has one time");
         self.forget_oldest();
     }
 
@@ -173,12 +176,14 @@ impl Writes {
         while self.order.len() > WRITTEN_PAGES_MAX && self.watches == 0 {
             let Some((number, index)) = self.order.pop_first() else { return };
             self.forgotten = number;
+            debug_assert!(number <= self.now, "writes have happened");
             self.last.remove(&index);
         }
     }
 
     /// The answer to a question, with at most `most` pages.
     pub fn answer(&mut self, question: &Question, most: usize) -> (AnswerHead, Vec<WrittenPage>) {
+        assert!(most > 0, "an answer has room for a page");
         self.watches = self.watches.saturating_add(u32::from(question.watch == WATCH));
         let mut pages = Vec::new();
         let mut from = question.first;
@@ -192,6 +197,8 @@ impl Writes {
         }
         let has_forgotten = u8::from(self.forgotten > question.since);
         let (count, id, now) = (pages.len() as u32, question.id, self.now);
+        debug_assert!(pages.len() <= most, "the answer fits its message");
+        debug_assert!(from <= question.end, "the answer ends with the range");
         let head =
             AnswerHead { tag: TAG_WRITES, is_answer: 1, has_forgotten, padding: 0, id, now, next: from, pages: count };
         if question.watch == UNWATCH && from >= question.end {
@@ -232,7 +239,9 @@ impl Writes {
         let bounds = (Bound::Included(range.start), Bound::Excluded(range.end));
         let written = self.last.range(bounds).next().map(|(index, _)| *index);
         let writable = self.writers.range(bounds).next().map(|(index, _)| *index);
-        written.into_iter().chain(writable).min()
+        let next = written.into_iter().chain(writable).min();
+        debug_assert!(next.is_none_or(|index| range.contains(&index)), "{next:?} is in {range:?}");
+        next
     }
 
     fn written(&self, index: u32, since: u64) -> Option<WrittenPage> {

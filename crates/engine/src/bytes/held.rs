@@ -20,6 +20,11 @@ impl HeldMessages {
         self.0.remove(&page)
     }
 
+    /// The pages with held messages.
+    pub(super) fn pages(&self) -> impl Iterator<Item = PageId> + '_ {
+        self.0.keys().copied()
+    }
+
     /// Number of pages with held messages.
     pub(super) fn len(&self) -> usize {
         self.0.len()

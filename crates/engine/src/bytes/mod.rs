@@ -101,16 +101,19 @@ impl Bytes {
             operation.len_bytes = self.meters.fill_bytes(page, &operation).min(most);
             part.piece.len_bytes = operation.len_bytes as usize;
         }
+        debug_assert!(part.piece.len_bytes > 0, "a part that may be shipped has bytes");
         self.meters.choose(page, &operation, supply.has_room) == Choice::Ship
     }
 
     /// Ships a part to its page's home.
     pub(crate) fn ship(&mut self, home: Rank, part: Part) {
+        debug_assert_ne!(home, self.rank, "a part is shipped to another rank");
         self.shipping.add(Target::home(home), part, 0);
     }
 
     /// Ships a part of a page of this home to a holder of the page, after `tries` ranks have refused it.
     pub(crate) fn ship_to_holder(&mut self, holder: Rank, part: Part, tries: u8) {
+        assert_ne!(holder, self.rank, "a part is shipped to another rank");
         self.shipping.add(Target::holder(holder), part, tries + 1);
     }
 
@@ -127,6 +130,7 @@ impl Bytes {
     /// How this home performs a part, after `tries` ranks have refused it.
     pub(crate) fn way_at_home(&self, part: &Part, tries: u8, protocol: &Protocol) -> Way {
         let page = part.piece.page;
+        assert_eq!(protocol.spaces().home(page), self.rank, "the home of {page:?} decides");
         if protocol.cache.contains(page) || self.held.has(page) {
             return Way::Page;
         }
@@ -218,6 +222,11 @@ impl Bytes {
     /// Whether messages about a page are held.
     pub(crate) fn holds(&self, page: PageId) -> bool {
         self.held.has(page)
+    }
+
+    /// The pages with held messages.
+    pub(crate) fn held(&self) -> impl Iterator<Item = PageId> + '_ {
+        self.held.pages()
     }
 
     /// Takes the held messages about a page.

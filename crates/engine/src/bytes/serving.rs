@@ -112,7 +112,9 @@ impl Serving {
             Part { piece, copy, completion: Completion::Served(ServedId { request, piece: at as u16 }) }
         };
         let parts = pieces.iter().enumerate().map(part).collect();
-        self.requests.insert(Served { from, _request: bytes, answer, left: pieces.len() });
+        debug_assert_eq!(read_at, answer.len(), "the answer has room for all bytes that are read");
+        let inserted = self.requests.insert(Served { from, _request: bytes, answer, left: pieces.len() });
+        debug_assert_eq!(inserted as u32, request, "the parts name their request");
         (request, parts)
     }
 
@@ -136,6 +138,7 @@ impl Serving {
     /// A piece is done. The last one returns the answer and its receiver.
     pub(super) fn end_piece(&mut self, id: ServedId) -> Option<(Rank, Vec<u8>)> {
         let served = &mut self.requests[id.request as usize];
+        assert!(served.left > 0, "each piece of a request ends once");
         served.left -= 1;
         (served.left == 0).then(|| {
             let Served { from, answer, .. } = self.requests.remove(id.request as usize);

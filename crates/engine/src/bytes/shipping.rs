@@ -126,7 +126,8 @@ impl Shipped {
 
     /// The outcome, and its statistics.
     pub(super) fn end(self) -> Outcome {
-        let Shipped { part, bytes, tries, is_refused, cause, since, .. } = self;
+        let Shipped { part, bytes, left_bytes, tries, is_refused, cause, since, .. } = self;
+        assert_eq!(left_bytes, 0, "a part ends with its last byte");
         if let Some(cause) = cause {
             return Outcome::Failed(part, cause);
         }
@@ -183,6 +184,7 @@ impl Shipping {
     /// Cuts a part into chunks and queues them.
     pub(super) fn add(&mut self, to: Target, part: Part, tries: u8) {
         let len_bytes = part.piece.len_bytes;
+        assert!(len_bytes > 0, "no answer would come about a part without bytes");
         let bytes = if reads(&part.copy) { vec![0; len_bytes] } else { Vec::new() };
         let since = stats::is_on().then(Instant::now);
         let shipped = Shipped {
@@ -212,6 +214,12 @@ impl Shipping {
         } else {
             self.ready.remove(&to);
         }
+        let waiting: usize = self.peers.values().map(|peer| peer.waiting.len()).sum();
+        debug_assert_eq!(waiting, self.waiting, "waiting chunks are counted");
+        debug_assert!(
+            self.ready.iter().all(|to| self.peers.contains_key(to)),
+            "peers that are ready have parts waiting"
+        );
     }
 
     /// The next request to a ready peer.
@@ -233,9 +241,12 @@ impl Shipping {
             peer.waiting.pop_front();
             self.waiting -= 1;
         }
+        assert!(!chunks.is_empty(), "a message has room for a piece");
+        assert!(peer.in_flight < WINDOW, "{to:?} has at most so many requests");
         peer.in_flight += 1;
         self.note_ready(to);
         let pieces = chunks.len() as u16;
+        debug_assert!(payload.len() <= chunks.len(), "a piece has one source");
         let id = self.requests.insert(Request { to, chunks }) as u32;
         let head = RequestHead { tag: TAG_REQUEST, is_direct: u8::from(to.is_direct), pieces, id };
         heads.splice(..0, head.as_bytes().iter().copied());
@@ -271,12 +282,15 @@ impl Shipping {
             if status == Status::Failed {
                 shipped.cause = Cause::of_byte(head.cause);
             }
+            assert!(shipped.left_bytes >= chunk.len_bytes, "each chunk of a part is answered once");
             shipped.left_bytes -= chunk.len_bytes;
             if shipped.left_bytes == 0 {
                 done.push(self.parts.remove(chunk.part));
             }
         }
+        debug_assert!(payload.is_empty(), "the answer had the bytes of its chunks");
         let peer = self.peers.get_mut(&to).expect("a peer with a request is known");
+        assert!(peer.in_flight > 0, "{to:?} had a request");
         peer.in_flight -= 1;
         if peer.in_flight == 0 && peer.waiting.is_empty() {
             self.peers.remove(&to);

@@ -137,6 +137,7 @@ impl Driver {
     /// Asks a home which of its pages were written since a logical time from an earlier answer; 0 is earlier than every write.
     /// Waits for the answer.
     pub fn writes_since(&self, home: Rank, since: u64, pages: Range<u32>, purpose: Purpose) -> WritesSince {
+        debug_assert!(!pages.is_empty(), "a question is about pages");
         let mut all: Option<WritesSince> = None;
         let (mut left, mut purpose) = (pages, purpose);
         loop {

@@ -22,7 +22,7 @@ pub use shared_engine::Locked;
 pub use wait_mode::WaitMode;
 
 use crate::request::{Completions, Part};
-use crate::{EndedRead, Engine, Work};
+use crate::{EndedRead, Engine, TAG_ABOVE, Work};
 use barriers::Barriers;
 use callers::Callers;
 use helper::Helper;
@@ -280,6 +280,7 @@ impl Driver {
     /// Sends a message of the rooms above, now or when the conduit has room. At its target it wakes client threads
     /// only.
     pub fn post(&self, to: Rank, head: &[u8], body: &[u8]) {
+        debug_assert!(self.is_message_of_rooms(head, body), "a message of a room above begins with its tag");
         let _signals = SignalGuard::new();
         if self.conduit.send(to, head, body, Urgency::WhenCalled) == Err(Busy) {
             self.engine.lock_deferred().keep_message(to, [head, body].concat().into());
@@ -287,8 +288,15 @@ impl Driver {
         }
     }
 
+    /// Whether the conduit takes this message, and its receiver passes it to the rooms above.
+    fn is_message_of_rooms(&self, head: &[u8], body: &[u8]) -> bool {
+        let is_theirs = head.iter().chain(body).next().is_some_and(|tag| *tag >= TAG_ABOVE);
+        is_theirs && head.len() + body.len() <= self.conduit.message_bytes_max()
+    }
+
     /// As [`Driver::post`], but leaves a message without room to another thread of this rank.
     pub fn post_idly(&self, to: Rank, head: &[u8], body: &[u8]) {
+        debug_assert!(self.is_message_of_rooms(head, body), "a message of a room above begins with its tag");
         let _signals = SignalGuard::new();
         if self.conduit.send(to, head, body, Urgency::WhenCalled) == Err(Busy) {
             let mut engine = self.engine.lock_deferred();

@@ -72,6 +72,7 @@ impl Outstanding {
     /// Longest sleep allowed while messages wait for room.
     pub(super) fn sleep_limit(&self) -> Option<Duration> {
         let times = self.held_up.load(Ordering::SeqCst);
+        debug_assert!(times <= 1 + HELD_UP_DOUBLINGS, "sleeps are limited");
         times.checked_sub(1).map(|doublings| HELD_UP_SLEEP * (1 << doublings))
     }
 }

@@ -142,6 +142,7 @@ impl Performer {
 
     fn copy(&self, page: PageId, frame: FrameId, parts: Vec<Part>, to: &mut Receivers<'_>) {
         let own = &self.space.own;
+        debug_assert!(!parts.is_empty() && own.table.is_pinned(frame), "{page:?} is pinned for the parts");
         for part in &parts {
             // SAFETY: the engine pinned the page for these parts with the access that they need. The address space cut
             // their pieces, and the client's memory belongs to them until it has synced them.
@@ -158,6 +159,7 @@ impl Performer {
 
     /// Performs the copy of a part that overwrites a page.
     fn fill(&self, page: PageId, frame: FrameId, part: Part, to: &mut Receivers<'_>) {
+        assert!(part.overwrites(self.space.page_bytes()), "the part overwrites all of {page:?}");
         // SAFETY: the engine has reserved the frame for a page that is not open yet. The piece is the whole page, and
         // the client's memory belongs to it until the client has synced it.
         unsafe { part.copy.run(&self.space.own, frame, &part.piece) };
@@ -168,6 +170,12 @@ impl Performer {
     /// Delivers the result of a shipped part.
     #[inline(never)]
     fn deliver(&self, Delivery { part, bytes }: Delivery, to: &mut Receivers<'_>) {
+        let expected = part.piece.len_bytes;
+        assert!(
+            bytes.is_empty() || bytes.len() == expected,
+            "{} bytes were read for a part of {expected}",
+            bytes.len()
+        );
         // SAFETY: the client's memory is as long as the piece and belongs to the part until the client has synced it.
         unsafe { part.copy.deliver(&bytes) };
         self.complete(part.completion, to);
@@ -186,6 +194,8 @@ impl Performer {
             to.engine.lock().end_on_blocks(copies.job);
             return self.fail_part(copies.part, cause, to);
         }
+        let covered: usize = copies.places.iter().map(|place| place.len_bytes).sum();
+        debug_assert_eq!(covered, copies.part.piece.len_bytes, "the blocks have all bytes of the part");
         for place in &copies.places {
             // SAFETY: the block belongs to the job until the job ends, and its bytes are present. The client's memory
             // is as long as the piece and belongs to the part until the client has synced it.
@@ -254,6 +264,7 @@ impl Performer {
 
     /// Maps a page in the segment, and adds a pin for the requesting thread or client.
     fn map_and_pin(&self, page: PageId, frame: FrameId, access: Access) {
+        debug_assert!(self.space.is_own(page), "{page:?} of another space has no address");
         let view = self.view().expect("pages are mapped only in a rank that has a segment");
         if let Err(errno) = view.map_and_pin(page.index, frame, access) {
             self.fail("engine", &mapping_refused("map", errno));
@@ -261,6 +272,7 @@ impl Performer {
     }
 
     fn unmap(&self, page: PageId, frame: FrameId) {
+        debug_assert!(self.space.is_own(page), "{page:?} of another space has no address");
         let view = self.view().expect("pages are mapped only in a rank that has a segment");
         if let Err(errno) = view.unmap(page, frame) {
             self.fail("engine", &mapping_refused("unmap", errno));

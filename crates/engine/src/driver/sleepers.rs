@@ -102,6 +102,7 @@ impl Sleepers {
 
     /// The calling thread stops driving. It then offers to hand over.
     pub(super) fn stop_driving(&self) {
+        debug_assert!(self.has_driver(), "the driver stops");
         self.driver.store(NOBODY, Ordering::SeqCst);
     }
 

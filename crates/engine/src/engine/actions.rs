@@ -37,12 +37,15 @@ impl Engine {
             }
             Action::Fill { page, frame, waiter } => {
                 let part = Box::new(self.waiting.take(waiter));
+                debug_assert_eq!(part.piece.page, page, "the part waits for the page");
                 self.queue.add(Work::Fill { page, frame, part });
             }
             Action::Load { page, to, frame, priority } => {
+                debug_assert!(self.is_home(page), "{page:?} is read by its home");
                 self.storage.load(page, to, frame, priority);
             }
             Action::Store { page, from, frame, priority } => {
+                debug_assert!(self.is_home(page), "{page:?} is written by its home");
                 self.storage.store(page, from, frame, priority);
             }
             Action::Hurry { page, priority } => self.storage.raise_priority(page, priority),
@@ -64,6 +67,7 @@ impl Engine {
     /// Opens a page and queues the operations waiting for it.
     fn open(&mut self, page: PageId, frame: FrameId, access: Access, waiters: &[Waiter]) {
         let is_wanted = !waiters.is_empty();
+        debug_assert_eq!(self.protocol.cache.page_in(frame), Some(page), "{frame:?} has the page that is opened");
         let opened = self.paging.open(page, frame, access, is_wanted);
         if access == Access::Write {
             self.on_dirtied(page);
@@ -81,6 +85,9 @@ impl Engine {
     }
 
     fn transfer(&mut self, outgoing: Outgoing) {
+        let known = self.protocol.cache.page_in(outgoing.from);
+        debug_assert_eq!(known, Some(outgoing.page), "the page stays in its frame until it is sent");
+        assert_ne!(outgoing.forward.to, self.space.rank, "{:?} is sent to another rank", outgoing.page);
         let pool = &self.space.own.pool;
         let token = self.waiting.begin_transfer(outgoing);
         self.queue.add(Work::Put(Transfer {
@@ -96,6 +103,10 @@ impl Engine {
     /// lack.
     pub(super) fn on_transferred(&mut self, token: Token) {
         let outgoing = self.waiting.end_transfer(token);
+        debug_assert!(
+            self.protocol.cache.frame_of(outgoing.page) == Some(outgoing.from),
+            "the page stays until it is sent"
+        );
         let (blocks, forward) = (&self.space.own.blocks, &outgoing.forward);
         if let Some(its) = self.space.blocks(forward.to) {
             blocks.pass_on(outgoing.from, its, forward.frame);
@@ -109,6 +120,7 @@ impl Engine {
 
     fn take_parts(&mut self, page: PageId, waiters: &[Waiter]) -> Vec<Part> {
         let parts = self.waiting.take_all(waiters);
+        debug_assert!(parts.iter().all(|part| part.piece.page == page), "the parts wait for {page:?}");
         for _ in parts.iter().filter(|part| matches!(part.copy, Copy::Pin(_))) {
             self.paging.on_pinned(page.index);
         }

@@ -93,6 +93,7 @@ impl Engine {
         }
         let was_flushing = !self.protocol.cache.flushed();
         let mut actions = self.queue.take_actions();
+        debug_assert!(actions.is_empty(), "the actions of an event are carried out before the next event");
         self.protocol.handle(event, &mut actions).map_err(arrivals::refused)?;
         self.queue.return_actions(actions);
         written.into_iter().for_each(|page| self.note_writer(page));
@@ -127,6 +128,7 @@ impl Engine {
         // A flush without dirty data completes here, and no other drive may follow.
         self.answer_flushes();
         self.status.end_drive(self.has_nothing_in_flight());
+        self.check();
     }
 
     /// The page of a message to this home.

@@ -38,6 +38,7 @@ impl Engine {
         }
         self.queue.add_all(self.paging.passed_mapped().map(|(page, frame)| Work::UnmapUnused { page, frame }));
         self.paging.asked_back().for_each(|page| pinning::ask_back(&mut self.outbox, page));
+        debug_assert!(victim.is_none_or(|frame| cache.evictable(frame)), "{victim:?} can be evicted");
         self.queue.raise_all(self.paging.clean_ahead(victim, cache, stays).map(Event::WriteBack));
         victim
     }
@@ -60,6 +61,7 @@ impl Engine {
         self.paging.on_blocks_missed(self.storage.take_cleaned_blocks());
         if self.paging.owes_blocks_a_frame(self.storage.frames_for_blocks()) {
             if let Some(frame) = self.protocol.cache.take_free_frame() {
+                debug_assert!(self.protocol.cache.page_in(frame).is_none(), "{frame:?} serves either pages or blocks");
                 self.paging.give_to_blocks(frame);
                 self.storage.give_to_blocks(frame);
             }
@@ -80,6 +82,8 @@ impl Engine {
 
     fn take_returned_frame(&mut self) -> bool {
         let returned = self.storage.take_returned_frame();
+        let page = returned.and_then(|frame| self.protocol.cache.page_in(frame));
+        debug_assert!(page.is_none(), "{returned:?} has served blocks, and has {page:?}");
         self.queue.raise_all(returned.map(Event::Freed));
         returned.is_some()
     }

@@ -95,6 +95,7 @@ impl Engine {
         if aged.has_blocks() {
             self.storage.flush_blocks_of_files();
         }
+        debug_assert!(aged.pages().iter().all(|page| page.space.segment().is_none()), "pages of files age");
         stats::add(Row::FileAged, aged.pages().len() as u64);
         self.queue.raise_all(aged.pages().iter().map(|page| Event::WriteBack(*page)));
         self.storage.ring_in(aged.next_in());
@@ -103,6 +104,7 @@ impl Engine {
 
     /// Asks a home as [`super::Driver::writes_since`] does, about a non-empty range. Returns the question's id.
     pub fn ask_of_writes(&mut self, home: Rank, since: u64, pages: &Range<u32>, purpose: Purpose) -> u32 {
+        debug_assert!(!pages.is_empty(), "a question is about pages");
         let question = self.files.writes_mut().ask(since, pages, purpose);
         if home == self.space.rank {
             let answer = self.answer_of_writes(&question);
@@ -161,6 +163,7 @@ impl Engine {
             writable.into_iter().for_each(|index| self.handle(Event::WriteBack(self.space.own_page(index))));
         }
         let room = self.conduit.message_bytes_max() - size_of::<AnswerHead>();
+        assert!(room >= size_of::<WrittenPage>(), "a message has room for a page");
         self.files.writes_mut().answer(question, room / size_of::<WrittenPage>())
     }
 
@@ -171,6 +174,7 @@ impl Engine {
 
     /// Called before a part is performed on blocks of an own page.
     pub(super) fn note_job(&mut self, part: &Part) {
+        debug_assert!(self.space.is_own(part.piece.page), "writes are noted by the own segment's home");
         self.note_opened_blocks();
         if part.copy.is_put() {
             let by = self.asked_by(part).unwrap_or(self.space.rank);

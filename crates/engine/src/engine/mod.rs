@@ -2,6 +2,7 @@
 
 mod actions;
 mod arriving;
+mod check;
 mod drive;
 mod evicting;
 mod fetching;
@@ -163,6 +164,8 @@ impl Engine {
 
     /// Takes a part of an operation on an absent page: ships it to the page's holder or makes it wait for the page.
     pub fn submit(&mut self, part: Part) {
+        let end_bytes = part.piece.offset_bytes + part.piece.len_bytes;
+        assert!(end_bytes <= self.space.page_bytes(), "a part lies in its page, {:?}", part.piece.page);
         let kept = if self.may_ship(&part) { self.ship_or_keep(part) } else { Some(part) };
         kept.into_iter().for_each(|part| self.fetch_for(part));
     }
@@ -171,6 +174,7 @@ impl Engine {
     fn fetch_for(&mut self, part: Part) {
         let Some(part) = self.pass_or_hold(part) else { return };
         let page = part.piece.page;
+        debug_assert!(self.protocol.spaces().has(page), "{page:?} is asked for, and exists");
         self.paging.on_missed();
         self.page_statistics.on_part(&part);
         // Puts of whole pages do not read, so no read-ahead follows.

@@ -67,6 +67,7 @@ impl Engine {
             self.status.break_by(UserError::new(violation.to_string()));
         }
         self.files.open_mut().close(space);
+        debug_assert!(!self.is_open_file(space) && self.protocol.spaces().is_closed(space), "{space:?} is closed");
     }
 
     /// Drops the pages of a file from `first` on without write-back, except pinned ones. Returns whether none is left.
@@ -85,6 +86,7 @@ impl Engine {
             if is_closed {
                 self.files.forget_unwritten(page);
                 let frame = self.protocol.cache.forget_page(page, &mut actions);
+                debug_assert!(self.protocol.cache.page_in(frame) != Some(page), "{page:?} has left its frame");
                 self.paging.on_dropped(frame);
             } else {
                 leaving.insert(page);
@@ -220,6 +222,7 @@ impl Engine {
         let filter = PageFilter(message.value);
         let dirty = self.protocol.home.dirty_pages_of(message.space).filter(|page| filter.has(page.index));
         let recalled = self.files.flushes_mut().begin(from, message, dirty.collect());
+        debug_assert!(recalled.iter().all(|page| page.space == message.space), "a flush is of one file");
         recalled.into_iter().for_each(|page| self.handle(Event::Recall(page)));
     }
 

@@ -88,6 +88,7 @@ impl Engine {
     /// Performs a part in blocks of the file.
     fn do_on_blocks(&mut self, part: Part) {
         let page = part.piece.page;
+        assert!(self.is_home(page) && !self.protocol.home.has_entry(page), "no rank holds {page:?}");
         if self.notes_writes() && self.space.is_own(page) {
             self.note_job(&part);
         }
@@ -118,6 +119,7 @@ impl Engine {
     /// The copies of a job on blocks are done.
     pub fn end_on_blocks(&mut self, job: usize) {
         let page = self.storage.end_on_blocks(job, self.queue.todo());
+        debug_assert!(page.is_none_or(|page| !self.storage.has_jobs(page)), "{page:?} has no other job");
         self.note_age_of_blocks();
         if let Some(held) = page.and_then(|page| self.bytes.release(page)) {
             self.queue.raise_all(held);

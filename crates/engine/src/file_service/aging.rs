@@ -95,6 +95,7 @@ impl Aging {
 
     /// Notes a page that may be dirty from now on. Returns the time until the next check if it was not set.
     pub(super) fn note_page(&mut self, page: PageId, cache: &Cache) -> Option<Duration> {
+        debug_assert!(page.space.segment().is_none(), "pages of files age, and {page:?} is of a segment");
         // Write-backs for other reasons are not reported here.
         if self.pages.len() >= cache.frames() as usize {
             self.pages.retain(|page, _| cache.dirty_frame(*page).is_some());
@@ -150,6 +151,8 @@ impl Aging {
         });
         let oldest = self.pages.values().copied().chain(self.blocks).min();
         self.next = if is_any_in_use { Some(now + AGAIN) } else { oldest.map(|oldest| oldest + AGE_MAX) };
+        let has_any = !self.pages.is_empty() || self.blocks.is_some();
+        debug_assert_eq!(self.next.is_some(), has_any, "a check is due while anything is dirty");
         Some(Aged { has_blocks, pages, next_in: self.next.map(|next| next - now) })
     }
 }

@@ -52,6 +52,7 @@ impl HomeFlushes {
             self.recalled.entry(message.space).or_default().push(id);
         }
         self.flushes.insert(id, Flush { from, message, left: dirty.len(), cause: None });
+        debug_assert!(dirty.iter().all(|page| page.space == message.space), "a flush is of one file");
         dirty.retain(|page| self.wait_for(id, *page));
         dirty
     }
@@ -62,6 +63,7 @@ impl HomeFlushes {
             recalls.next.push(flush);
             return false;
         }
+        debug_assert!(self.flushes.contains_key(&flush), "flush {flush} is in progress");
         self.recalls.insert(page, Recalls { now: vec![flush], next: Vec::new() });
         true
     }
@@ -73,6 +75,7 @@ impl HomeFlushes {
         let (ended, next) = if cause.is_some() { ([now, next].concat(), Vec::new()) } else { (now, next) };
         for id in ended {
             let flush = self.flushes.get_mut(&id).expect("it waits for the page");
+            assert!(flush.left > 0, "each page of a flush is recalled once");
             flush.left -= 1;
             flush.cause = flush.cause.or(cause);
             if flush.left == 0 {
@@ -99,6 +102,7 @@ impl HomeFlushes {
     /// The blocks of a file are written: its flushes wait for spilled data.
     pub fn drain(&mut self, space: Space) {
         let ids = self.recalled.remove(&space).unwrap_or_default();
+        debug_assert!(ids.iter().all(|id| self.flushes[id].left == 0), "the pages of the flushes are written");
         self.draining.entry(space).or_default().extend(ids);
     }
 
@@ -116,7 +120,8 @@ impl HomeFlushes {
 
     fn end(&mut self, ids: Vec<u64>, written: Result<(), Cause>) -> Vec<(Rank, FileMessage)> {
         let answer = |id| {
-            let Flush { from, message, cause, .. } = self.flushes.remove(&id).expect("it is in progress");
+            let Flush { from, message, cause, left } = self.flushes.remove(&id).expect("it is in progress");
+            assert_eq!(left, 0, "a flush ends after its last page");
             let cause = written.err().or(cause).map_or(0, Cause::to_byte);
             (from, FileMessage { is_answer: true, cause, ..message })
         };

@@ -58,6 +58,7 @@ impl KnownWrites {
 
     /// Makes a question to a home about the writes to non-empty `pages` after a logical time.
     pub fn ask(&mut self, since: u64, pages: &Range<u32>, purpose: Purpose) -> Question {
+        debug_assert!(!pages.is_empty(), "a question is about pages");
         let (watch, writes_back) = match purpose {
             Purpose::Keep => (0, 1),
             Purpose::Watch => (WATCH, 0),

@@ -158,6 +158,7 @@ impl FileService {
         if is_awaited {
             self.waiting += 1;
         } else {
+            assert!(self.waiting > 0, "a thread ends the wait that it has begun");
             self.waiting -= 1;
         }
     }
@@ -227,6 +228,7 @@ impl FileService {
         table: &PageTable,
     ) -> (Option<Part>, Option<PageId>) {
         let page = part.piece.page;
+        debug_assert!(part.copy.is_put() && page.space.segment().is_none(), "only puts to files wait");
         if write_behind::may_be_dirtied(page, cache, &self.open) {
             return (Some(part), None);
         }
@@ -255,6 +257,7 @@ impl FileService {
     /// The next page to be written behind. `is_awaited`: a part waits for it.
     pub(super) fn next_behind(&mut self, is_awaited: bool, cache: &Cache, table: &PageTable) -> Option<PageId> {
         let page = self.behind.next(is_awaited, cache, table, &self.open)?;
+        debug_assert!(page.space.segment().is_none(), "only pages of files are written behind");
         self.aging.on_written(page);
         Some(page)
     }

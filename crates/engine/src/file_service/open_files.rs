@@ -30,7 +30,8 @@ impl OpenFiles {
     /// Adds a file of `pages` pages.
     pub fn open(&mut self, space: Space, pages: u32, state: Arc<FileState>) {
         let (unwritten, leaving, flushes) = Default::default();
-        self.files.insert(space, OpenFile { end: pages, state, unwritten, leaving, flushes });
+        let before = self.files.insert(space, OpenFile { end: pages, state, unwritten, leaving, flushes });
+        assert!(before.is_none(), "{space:?} is opened once");
     }
 
     /// Removes a file.
@@ -77,6 +78,7 @@ impl OpenFiles {
     /// Keeps the pages to be dropped that are pinned.
     pub fn set_leaving(&mut self, space: Space, leaving: BTreeSet<PageId>) {
         if let Some(file) = self.files.get_mut(&space) {
+            debug_assert!(leaving.iter().all(|page| page.space == space), "the pages are of the file");
             file.leaving = leaving;
         }
     }

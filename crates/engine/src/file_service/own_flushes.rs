@@ -29,6 +29,7 @@ impl OwnFlushes {
         let new = state.take_written_pages();
         self.0.push(new);
         let pages = self.0.iter().copied().fold(state.begun_pages(), PageFilter::with);
+        debug_assert_eq!(pages.with(new), pages, "a flush asks for the pages written since the one before");
         OwnFlush { new, pages }
     }
 
@@ -37,6 +38,10 @@ impl OwnFlushes {
         if let Some(at) = self.0.iter().position(|other| *other == flush.new) {
             self.0.swap_remove(at);
         }
+        debug_assert!(
+            flush.pages.with(flush.new) == flush.pages,
+            "a flush asks for the pages written since the one before"
+        );
         if is_refused {
             state.note_written_pages(flush.pages);
         }

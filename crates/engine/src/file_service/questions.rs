@@ -20,7 +20,8 @@ impl<A> Questions<A> {
     /// Adds a question. Returns its number.
     pub(super) fn ask(&mut self) -> u32 {
         self.last = self.last.checked_add(1).unwrap_or(1);
-        self.answers.insert(self.last, None);
+        let before = self.answers.insert(self.last, None);
+        debug_assert!(before.is_none(), "question {} has its own number", self.last);
         self.last
     }
 

@@ -41,14 +41,16 @@ impl SizeRounds {
     }
 
     fn begin(&mut self, space: Space, now: Messages, others: &[Rank]) -> Messages {
-        self.0.insert(space, Round { now, next: Vec::new(), left: others.len(), end_bytes: 0 });
+        debug_assert!(!now.is_empty(), "a round answers some request");
+        let before = self.0.insert(space, Round { now, next: Vec::new(), left: others.len(), end_bytes: 0 });
+        assert!(before.is_none(), "{space:?} has one round at a time");
         let (ask, id) = (FileAsk::End, OF_ROUND);
         let question = FileMessage { tag: TAG_FILE, is_answer: false, ask, cause: 0, id, space, padding: 0, value: 0 };
         others.iter().map(|other| (*other, question)).collect()
     }
 
-    /// A member reports the end of its written data. Returns the resulting messages, or `None` if no round is in
-    /// progress. The last answer ends the round with answers to its requests, and may begin another. `own_end_bytes`
+    /// A member reports the end of its written data. Returns the resulting messages, or `None` if no round expects an
+    /// answer. The last answer ends the round with answers to its requests, and may begin another. `own_end_bytes`
     /// is the end of the data written here.
     pub(super) fn on_answer(
         &mut self,
@@ -58,7 +60,7 @@ impl SizeRounds {
         others: &[Rank],
     ) -> Option<Messages> {
         let round = self.0.get_mut(&space)?;
-        round.left -= 1;
+        round.left = round.left.checked_sub(1)?;
         round.end_bytes = round.end_bytes.max(end_bytes);
         if round.left > 0 {
             return Some(Vec::new());
@@ -98,5 +100,14 @@ mod tests {
         assert_eq!(answered(20, 0), []);
         assert_eq!(answered(30, 40), [(2, 8, 40), (1, 9, 40)], "the file may have been cut since");
         assert!(rounds.on_answer(space, 0, 0, &others).is_none());
+    }
+
+    #[test]
+    fn an_answer_that_no_one_was_asked_for_is_refused() {
+        let (mut rounds, space, tag) = (SizeRounds::default(), Space::of_file(3), TAG_FILE);
+        let ask = FileAsk::Size;
+        let request = FileMessage { tag, is_answer: false, ask, cause: 0, id: 7, space, padding: 0, value: 0 };
+        assert!(rounds.ask(Rank(1), request, &[]).is_empty());
+        assert!(rounds.on_answer(space, 0, 0, &[]).is_none());
     }
 }

@@ -22,5 +22,6 @@ pub fn joined(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
             _ => joined.push(range),
         }
     }
+    debug_assert!(joined.windows(2).all(|two| two[0].end < two[1].start), "the ranges are sorted and do not touch");
     joined
 }

@@ -70,6 +70,7 @@ impl WriteBehind {
 
     /// Resumes the first waiting part, if its page may become dirty or never will.
     pub(super) fn resume(&mut self, cache: &Cache, files: &OpenFiles) -> Option<Resumed> {
+        debug_assert!(self.held.iter().all(|part| part.copy.is_put()), "only puts wait until fewer pages are dirty");
         let page = self.held.front()?.piece.page;
         if may_be_dirtied(page, cache, files) {
             return self.held.pop_front().map(Resumed::Passes);
@@ -105,6 +106,7 @@ impl WriteBehind {
         let idle = from(self.next, false).or_else(|| from(FIRST, false));
         let page = idle.or_else(|| from(FIRST, true).filter(|_| is_awaited))?;
         self.next = PageId { index: page.index + 1, ..page };
+        debug_assert!(page.space.segment().is_none(), "only pages of files are written behind");
         self.note_recent(page);
         Some(page)
     }
@@ -114,11 +116,13 @@ impl WriteBehind {
             self.recent.pop_front();
         }
         self.recent.push_back(page);
+        debug_assert!(self.recent.len() <= RECENT, "so many write-backs are remembered");
     }
 }
 
 /// Whether a file page may become dirty now.
 pub(super) fn may_be_dirtied(page: PageId, cache: &Cache, files: &OpenFiles) -> bool {
+    debug_assert!(page.space.segment().is_none(), "pages of segments may always be dirtied");
     let is_below = |most| cache.dirty_of_files() < most;
     let frames = cache.frames();
     cache.will_be_dirty(page) || is_below(dirty_max(frames, 0)) || is_below(dirty_max_for(page, frames, files))
@@ -140,6 +144,7 @@ fn dirty_max_for(page: PageId, frames: u32, files: &OpenFiles) -> u32 {
 /// Maximum number of dirty file pages, given the number of unwritable pages of other files.
 fn dirty_max(frames: u32, unwritten: u32) -> u32 {
     let most = unwritten + frames.saturating_sub(unwritten) / HELD_PART;
+    debug_assert!(most <= frames.max(unwritten), "no more pages are dirty than there are frames");
     most.min(frames - frames.div_ceil(FREE_PART)).max(1)
 }
 

@@ -61,6 +61,7 @@ impl ClosingReports {
         report.missing_bytes -= part.bytes.len();
         let is_complete = report.missing_bytes == 0;
         self.complete += usize::from(is_complete);
+        debug_assert!(self.complete <= self.of.len(), "each report is completed once");
         Ok(is_complete)
     }
 
@@ -88,6 +89,7 @@ impl ClosingReports {
 /// The messages of a rank's report, to rank 0.
 pub(super) fn messages(report: &[u8], message_bytes_max: usize) -> impl Iterator<Item = Vec<u8>> + '_ {
     assert!(report.len() <= REPORT_BYTES_MAX, "{} bytes of a closing report", report.len());
+    assert!(message_bytes_max > HEAD_BYTES, "a message of {message_bytes_max} bytes has no room for a part");
     let part_bytes_max = message_bytes_max - HEAD_BYTES;
     report.chunks(part_bytes_max).enumerate().map(move |(place, part)| {
         let [offset, whole] = [place * part_bytes_max, report.len()].map(|bytes| (bytes as u32).to_ne_bytes());

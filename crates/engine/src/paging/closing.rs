@@ -40,6 +40,7 @@ impl Paging {
             Closing::Pinned => {
                 let table = &self.space.own.table;
                 let asks_back = table.find(page).is_some_and(|frame| table.ask_back(frame));
+                debug_assert!(!self.closing.contains(&page), "{page:?} closes once");
                 self.closing.push(page);
                 CloseStep::Pinned { asks_back }
             }

@@ -37,14 +37,20 @@ impl Paging {
     pub fn victim(&mut self, need: Need, cache: &Cache, stays: impl Fn(PageId) -> bool) -> Option<FrameId> {
         let (space, pins) = (&self.space, &self.pins);
         let is_kept = |page: PageId| space.is_own(page) && pins.has(page.index) || stays(page);
-        self.frames.victim(need, cache, &is_kept)
+        let victim = self.frames.victim(need, cache, &is_kept);
+        debug_assert!(victim.is_none_or(|frame| cache.evictable(frame)), "{victim:?} can be evicted");
+        let victim_page = victim.and_then(|frame| cache.page_in(frame));
+        debug_assert!(!victim_page.is_some_and(is_kept), "{victim_page:?} stays");
+        victim
     }
 
     /// The frame of a guest to evict, so that another guest can come. The same pages stay.
     pub(super) fn first_guest(&mut self, cache: &Cache, stays: impl Fn(PageId) -> bool) -> Option<FrameId> {
         let (space, pins) = (&self.space, &self.pins);
         let is_kept = |page: PageId| space.is_own(page) && pins.has(page.index) || stays(page);
-        self.frames.first_guest(cache, &is_kept)
+        let guest = self.frames.first_guest(cache, &is_kept);
+        debug_assert!(guest.is_none_or(|frame| cache.evictable(frame)), "{guest:?} can be evicted");
+        guest
     }
 
     /// As [`Paging::victim`], for the eviction of [`Demand`]. Evictions run ahead from now on if a page has to wait for

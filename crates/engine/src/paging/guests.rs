@@ -76,6 +76,11 @@ impl Guests {
         Some(from)
     }
 
+    /// The guests in flight.
+    pub fn pages(&self) -> impl Iterator<Item = PageId> + '_ {
+        self.incoming.keys().copied()
+    }
+
     /// A fetch has ended without its page. Returns the rank that offered it, if it was to be a guest.
     pub fn on_not_come(&mut self, page: PageId) -> Option<Rank> {
         self.incoming.remove(&page)
@@ -123,6 +128,7 @@ impl Paging {
         };
         self.guests.offers.on_answer(from, page, is_refused)?;
         let Some(frame) = cache.frame_of(page) else { return Ok(None) };
+        debug_assert!(!self.guests.offers.has(page), "the offer of {page:?} is answered");
         if !self.is_in_use(page, frame) && cache.evictable(frame) {
             return Ok(Some(frame));
         }
@@ -154,7 +160,8 @@ impl Paging {
         };
         Ok(match room {
             Room::ForIt => {
-                self.guests.incoming.insert(page, from);
+                let before = self.guests.incoming.insert(page, from);
+                debug_assert!(before.is_none(), "{page:?} comes as a guest once");
                 OfferAnswer::Fetch
             }
             Room::AfterAGuest => OfferAnswer::Refuse(self.first_guest(cache, stays)),
@@ -179,7 +186,9 @@ impl Paging {
     /// The parts, with their number of attempts, that waited for the guests of a page which have left.
     pub fn take_dismissed(&mut self) -> Option<Vec<(Part, u8)>> {
         let page = self.dismissals.done.pop()?;
-        Some(self.dismissals.waiting.remove(&page).unwrap_or_default())
+        let parts = self.dismissals.waiting.remove(&page).unwrap_or_default();
+        debug_assert!(!parts.is_empty(), "parts wait for the guests of {page:?}");
+        Some(parts)
     }
 
     /// Number of parts waiting for guests to leave.

@@ -95,6 +95,16 @@ impl Paging {
         self.closing.is_empty() && !self.awaits_loans && !self.dismissals.has_done()
     }
 
+    /// Checks that the pages in flight, and closing, are known to the cache, in builds with debug assertions.
+    pub fn check(&self, cache: &Cache) {
+        debug_assert!(
+            self.prefetch.pages().all(|page| cache.contains(page)),
+            "pages being read ahead are on their way"
+        );
+        debug_assert!(self.guests.pages().all(|page| cache.contains(page)), "guests that come are on their way");
+        debug_assert!(self.closing.iter().all(|page| cache.frame_of(*page).is_some()), "closing pages have frames");
+    }
+
     /// An operation of this rank has missed a page.
     pub fn on_missed(&mut self) {
         self.guests.on_missed();
@@ -144,6 +154,7 @@ impl Paging {
             table.take_ahead(frame);
         }
         self.space.open(page, frame, access, is_wanted);
+        debug_assert!(!is_wanted || table.is_pinned(frame), "{page:?} is pinned for the parts that wait for it");
         // Operations that joined the fetch are its first use.
         let is_ahead = self.prefetch.on_ended(page);
         let kept_for = self.guests.on_came(page);
@@ -215,6 +226,7 @@ impl Paging {
 
     /// A free frame serves for blocks from now on.
     pub fn give_to_blocks(&mut self, frame: FrameId) {
+        debug_assert!(!self.space.own.table.is_pinned(frame), "{frame:?} was free");
         self.frames.use_otherwise(frame);
         self.block_frames.on_taken();
         stats::count(Row::BlockFrames);

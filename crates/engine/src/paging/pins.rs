@@ -84,6 +84,7 @@ impl PinSet {
         for page in pages {
             self.pages.entry(page).or_default().count += 1;
         }
+        debug_assert!(self.pages.len() <= self.pages_max as usize, "some frames stay unpinned");
         Ok(())
     }
 
@@ -91,6 +92,7 @@ impl PinSet {
     fn take_back(&mut self, pages: RangeInclusive<u32>) {
         for page in pages {
             let pin = self.pages.get_mut(&page).expect("it was added");
+            debug_assert!(pin.count > 0, "page {page} was pinned");
             pin.count -= 1;
             if pin.count == 0 {
                 self.pages.remove(&page);
@@ -107,6 +109,7 @@ impl PinSet {
         let mut closing = Vec::new();
         for page in pages {
             let pin = self.pages.get_mut(&page).expect("it was just seen");
+            debug_assert!(pin.count > 0, "page {page} was pinned");
             (pin.count, pin.in_table) = (pin.count - 1, pin.in_table.saturating_sub(1));
             if pin.in_table == 0 {
                 closing.extend(std::mem::take(&mut pin.close_deferred).then_some(page));

@@ -35,6 +35,11 @@ impl Prefetch {
         Prefetch { streams, in_flight: HashSet::new(), under_way_max }
     }
 
+    /// The pages being read ahead.
+    pub fn pages(&self) -> impl Iterator<Item = PageId> + '_ {
+        self.in_flight.iter().copied()
+    }
+
     /// A page's fetch has ended. Returns whether it was read ahead.
     pub fn on_ended(&mut self, page: PageId) -> bool {
         self.in_flight.remove(&page)
@@ -74,7 +79,8 @@ impl Paging {
         }
         let is_absent = |page: &PageId| !self.space.is_on_host(*page) && !cache.contains(*page);
         let page = range.map(|index| PageId { space, index }).find(is_absent)?;
-        self.prefetch.in_flight.insert(page);
+        let is_new = self.prefetch.in_flight.insert(page);
+        debug_assert!(is_new, "{page:?} is read ahead once at a time");
         Some(page)
     }
 }

@@ -81,6 +81,7 @@ pub struct Completions {
 fn place(number: u32) -> (usize, usize) {
     let shifted = u64::from(number) + u64::from(FIRST_BLOCK);
     let block = shifted.ilog2() - FIRST_BLOCK.ilog2();
+    debug_assert!(shifted >= u64::from(FIRST_BLOCK) << block, "completion {number} is in block {block}");
     (block as usize, (shifted - (u64::from(FIRST_BLOCK) << block)) as usize)
 }
 
@@ -140,6 +141,10 @@ impl Completions {
     fn release(&self, number: u32, completion: &Counter) {
         // The calling owner is the only user.
         let generation = completion.generation.load(Ordering::Relaxed);
+        debug_assert!(
+            generation % 2 == 1 && completion.is_done(),
+            "a completion is given back once, when nothing is pending"
+        );
         completion.generation.store(generation.wrapping_add(1), Ordering::Relaxed);
         let push = |free: u64| {
             completion.next_free.store(free as u32, Ordering::Relaxed);
@@ -164,6 +169,7 @@ impl Completions {
     fn fresh(&self) -> u32 {
         let mut fresh = Signalproof::lock(&self.fresh);
         let number = *fresh;
+        assert!(number < 1 << Completions::NUMBER_BITS, "there are too many operations in flight");
         let (block, _) = place(number);
         self.blocks[block]
             .get_or_init(|| (0..FIRST_BLOCK as usize * (1 << block)).map(|_| Counter::default()).collect());

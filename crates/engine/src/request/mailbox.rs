@@ -274,7 +274,8 @@ impl Mailbox {
     fn end(&self, fault: FaultId, is_pinned: bool) -> Waited {
         let waited = fault.end(is_pinned);
         if waited != Waited::Looking {
-            self.asleep.fetch_sub(1, Ordering::SeqCst);
+            let before = self.asleep.fetch_sub(1, Ordering::SeqCst);
+            debug_assert!(before > 0, "a thread that slept was counted");
         }
         waited
     }

@@ -138,6 +138,8 @@ impl Copy {
     /// valid for as many bytes as the piece has.
     #[inline]
     pub unsafe fn run(&self, memory: &RankMemory, frame: FrameId, piece: &Piece) {
+        let page_bytes = memory.pool.page_bytes();
+        debug_assert!(piece.offset_bytes + piece.len_bytes <= page_bytes, "{piece:?} lies in its page");
         if self.is_put() {
             memory.blocks.mark(frame, piece.offset_bytes, piece.len_bytes);
         }
@@ -190,6 +192,10 @@ impl Atomic {
     /// # Safety
     /// `place` is aligned and valid for `len_bytes`, 4 or 8, as `old` is, which need not be aligned.
     unsafe fn run(&self, place: *mut u8, len_bytes: usize) {
+        debug_assert!(
+            matches!(len_bytes, 4 | 8) && place.addr() % len_bytes == 0,
+            "a number of {len_bytes} bytes is aligned"
+        );
         let change = |old| self.op.apply(old, self.operands, len_bytes);
         let order = Ordering::SeqCst;
         // SAFETY: the number is aligned and valid, and concurrent accesses are to whole numbers.

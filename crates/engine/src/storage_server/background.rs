@@ -41,6 +41,7 @@ impl Background {
 
     /// Pages that may still be started.
     pub fn left(&self) -> usize {
+        debug_assert!(self.until_calm <= self.calm, "a miss counts until so many pages have moved");
         let most = if self.until_calm == 0 { self.most } else { self.least };
         if self.requests < REQUESTS_MAX { most.saturating_sub(self.pages) } else { 0 }
     }
@@ -49,10 +50,12 @@ impl Background {
     pub fn on_begun(&mut self, leads: bool) {
         self.pages += 1;
         self.requests += usize::from(leads);
+        debug_assert!(self.requests <= self.pages, "each request has a page");
     }
 
     /// A page has completed, or an operation has begun to wait for it.
     pub fn on_ended(&mut self, led: bool) {
+        assert!(self.pages > 0 && self.requests >= usize::from(led), "the page was in flight in the background");
         self.pages -= 1;
         self.requests -= usize::from(led);
         self.until_calm = self.until_calm.saturating_sub(1);

@@ -10,6 +10,7 @@ use std::ops::Range;
 use vgasnet_memory::{BlockMapper, Extent, mapping_refused};
 use vgasnet_protocol::coherence::{FrameId, PageId};
 use vgasnet_settings::UserError;
+use vgasnet_storage::IoDirection;
 
 impl StorageServer {
     /// Largest part for [`StorageServer::start_on_blocks`], in bytes.
@@ -104,6 +105,7 @@ impl StorageServer {
     /// `is_written`: the file has bytes of the page.
     pub(crate) fn start_on_blocks(&mut self, part: Part, is_written: bool, todo: &mut Todo) {
         let page = self.files.number(part.piece.page);
+        debug_assert!(self.operations.of_page(page).is_none(), "no rank is about to hold {:?}", part.piece.page);
         let refusal = self.blocks.refusal(page).filter(|_| part.copy.is_put());
         if let Some(cause) = refusal {
             return todo.add(Work::Fail { parts: vec![part], cause });
@@ -116,6 +118,7 @@ impl StorageServer {
         let (ready, page) = self.blocks.end(job);
         extend(todo, ready);
         extend(todo, self.blocks.go_on());
+        debug_assert!(page.is_none_or(|page| !self.blocks.has_jobs(page)), "the page has no other job");
         page.map(|page| self.files.page(page))
     }
 
@@ -136,6 +139,7 @@ impl StorageServer {
         extend(todo, self.blocks.go_on());
         let operations = &self.operations;
         self.blocks.advance(&mut *self.storage, |page| operations.of_page(page).is_none());
+        self.blocks.check();
     }
 
     /// Handles the storage's completion of a block.
@@ -171,12 +175,17 @@ impl StorageServer {
             return self.operations.wait_for_blocks(id);
         }
         let need = self.need_of(id);
+        debug_assert!(
+            !self.operations.waits_for_blocks(self.operations.get(id).order().place),
+            "no block is waited for"
+        );
         self.operations.wait(id, need);
     }
 
     /// A page write has reached the file, which is now newer than the blocks in memory.
     #[inline(never)]
     pub(super) fn forget_blocks(&mut self, id: usize) {
+        debug_assert_eq!(self.operations.get(id).order().direction, IoDirection::Write, "the page was written");
         let place = self.operations.get(id).order().place;
         for Extent { start_bytes, end_bytes } in self.extents(id) {
             self.blocks.forget(place, start_bytes, end_bytes);
@@ -187,6 +196,7 @@ impl StorageServer {
     /// are none.
     #[inline(never)]
     pub(super) fn is_whole_or_lays_over(&mut self, id: usize, todo: &mut Todo) -> bool {
+        debug_assert_eq!(self.operations.get(id).order().direction, IoDirection::Read, "the page was read");
         let blocks = self.blocks.dirty_of(self.operations.get(id).order().place);
         if blocks.is_empty() {
             return true;

@@ -22,14 +22,18 @@ impl HomeFiles {
     }
 
     pub(super) fn add(&mut self, file: Space, slot: u32) {
-        self.slots.insert(file, slot);
-        self.spaces.insert(slot, file);
+        assert!(slot > 0, "slot 0 is the backing file's");
+        let before = self.slots.insert(file, slot);
+        assert!(before.is_none(), "{file:?} is added once");
+        let before = self.spaces.insert(slot, file);
+        assert!(before.is_none(), "slot {slot} is of one file");
     }
 
     /// Removes a file. Returns its slot.
     pub(super) fn remove(&mut self, file: Space) -> Option<u32> {
         let slot = self.slots.remove(&file)?;
-        self.spaces.remove(&slot);
+        let its = self.spaces.remove(&slot);
+        assert_eq!(its, Some(file), "a file and its slot lead to each other");
         Some(slot)
     }
 

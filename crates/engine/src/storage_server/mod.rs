@@ -175,6 +175,7 @@ impl StorageServer {
         let left = self.operations.leave_background(id);
         left.into_iter().for_each(|led| self.background.on_ended(led));
         let operation = *self.operations.get(id);
+        debug_assert!(!operation.is_waiting(), "{:?} was in the storage", operation.order().page);
         let Order { direction, page, place, .. } = operation.order();
         let is_ahead = direction == IoDirection::Read && !operation.is_urgent();
         match (direction, result) {
@@ -216,6 +217,7 @@ impl StorageServer {
 
     /// The page read is complete in its operation's memory.
     pub(super) fn on_whole(&mut self, id: usize, todo: &mut Todo) {
+        debug_assert_eq!(self.operations.get(id).order().direction, IoDirection::Read, "the page was read");
         match self.operations.get(id).staging() {
             Some(staging) => todo.add(Work::Put(self.transfer(id, staging))),
             None => todo.raise(self.finish(id)),
@@ -232,6 +234,7 @@ impl StorageServer {
 
     fn start(&mut self, direction: IoDirection, page: PageId, (peer, frame): (Rank, FrameId), priority: Priority) {
         let place = self.files.number(page);
+        debug_assert!(!self.blocks.has_jobs(place), "a rank is about to hold {page:?}, and no job uses its blocks");
         match direction {
             IoDirection::Write => self.blocks.on_storing(place),
             IoDirection::Read if priority == Priority::Now => self.background.on_missed(),
@@ -251,6 +254,7 @@ impl StorageServer {
                 Need::Nothing => self.submit(&run),
                 need => usize::from(self.begin_staged(waiting.id, need, todo)),
             };
+            assert!(begun <= run.len(), "the storage takes what it is given");
             for (id, part) in &run[..begun] {
                 self.operations.begin(*id, *part);
             }
@@ -274,6 +278,7 @@ impl StorageServer {
 
     /// Begins an operation with an available staging frame. Returns whether the storage had room for it.
     fn begin_staged(&mut self, id: usize, need: Need, todo: &mut Todo) -> bool {
+        assert_ne!(need, Need::Nothing, "the operation waits for a staging frame");
         let staging = self.staging.take(need);
         self.operations.set_staging(id, staging);
         if need == Need::StoreStaging {
@@ -289,6 +294,7 @@ impl StorageServer {
 
     fn forget(&mut self, id: usize) -> Operation {
         let operation = self.operations.remove(id);
+        debug_assert!(!operation.is_waiting(), "{:?} ends after its I/O", operation.order().page);
         if let Some(staging) = operation.staging() {
             self.staging.give_back(staging, operation.staging_need());
         }
@@ -300,6 +306,7 @@ impl StorageServer {
             self.forget_blocks(id);
         }
         let Order { direction, page, peer, frame, .. } = self.forget(id).order();
+        debug_assert_eq!(self.operations.of_page(self.files.number(page)), None, "{page:?} had one operation");
         // The file equals the frame until the page is open to writers again.
         self.space.blocks(peer).into_iter().for_each(|blocks| blocks.clear(frame));
         match direction {
@@ -310,6 +317,7 @@ impl StorageServer {
 
     fn transfer(&self, id: usize, staging: FrameId) -> Transfer {
         let (pool, Order { peer, frame, .. }) = (&self.space.own.pool, self.operations.get(id).order());
+        debug_assert!(peer != self.space.rank || frame != staging, "a page moves between two frames");
         Transfer {
             peer,
             peer_offset_bytes: pool.offset_bytes(frame),

@@ -20,6 +20,8 @@ impl StorageServer {
     /// Closes a file. Nothing may be in flight; unwritten data are lost.
     pub(crate) fn remove_file(&mut self, space: Space) {
         let Some(slot) = self.files.remove(space) else { return };
+        debug_assert!(!self.operations.has_any_of(slot), "no page of {space:?} is in flight");
+        debug_assert!(self.blocks.is_quiet_about(slot), "no block of {space:?} is in use or in flight");
         self.blocks.forget_from(HomePage::of_file(slot, 0));
         self.blocks.forget_file(slot);
         self.storage.remove_file(FileSlot(slot));
@@ -83,6 +85,7 @@ impl StorageServer {
     /// Drops the blocks of a file from a page on, where the file is cut. Nothing may be in flight.
     pub(crate) fn cut_file(&mut self, space: Space, pages: u32) {
         if let Some(slot) = self.files.slot(space) {
+            debug_assert!(!self.operations.has_any_of(slot), "no page of {space:?} is in flight");
             self.blocks.forget_from(HomePage::of_file(slot, pages));
             self.cut_spilled(slot, pages);
         }

@@ -57,6 +57,11 @@ impl Operation {
         self.need == Some(Need::Nothing)
     }
 
+    /// Whether it waits for a resource, if only for room in the storage.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.need.is_some()
+    }
+
     /// Whether somebody waits for it.
     pub(super) fn is_urgent(&self) -> bool {
         self.order.priority == Priority::Now
@@ -91,13 +96,16 @@ impl PageOperations {
         let id = self.operations.insert(Operation { order, need, staging, part, in_background, number });
         let before = self.of_page.insert(order.place, id);
         debug_assert!(before.is_none(), "{:?} has one operation at a time", order.page);
+        debug_assert_eq!(self.of_page.len(), self.operations.len(), "each operation is found by its page");
         id
     }
 
     /// Removes an operation.
     pub(super) fn remove(&mut self, id: usize) -> Operation {
+        debug_assert!(self.behind_blocks.values().all(|other| *other != id), "the operation waits for no block");
         let operation = self.operations.remove(id);
-        self.of_page.remove(&operation.order.place);
+        let known = self.of_page.remove(&operation.order.place);
+        assert_eq!(known, Some(id), "{:?} had this operation", operation.order.page);
         operation
     }
 
@@ -123,6 +131,7 @@ impl PageOperations {
 
     /// Makes an operation wait.
     pub(super) fn wait(&mut self, id: usize, need: Need) {
+        debug_assert!(!self.operations[id].is_waiting(), "an operation waits for one resource");
         self.operations[id].need = Some(need);
         self.waiting.push(self.waiting_of(id).expect("it has a need"));
     }
@@ -140,7 +149,8 @@ impl PageOperations {
     /// A waiting operation is in the storage with this part of its page, or fetches the page.
     pub(super) fn begin(&mut self, id: usize, part: Extent) {
         let waiting = self.waiting_of(id).expect("it was waiting");
-        self.waiting.remove(&waiting);
+        let was_there = self.waiting.remove(&waiting);
+        assert!(was_there, "the operation was in the queue");
         let operation = &mut self.operations[id];
         (operation.need, operation.part) = (None, part);
     }
@@ -152,6 +162,7 @@ impl PageOperations {
 
     /// Gives an operation a staging frame.
     pub(super) fn set_staging(&mut self, id: usize, staging: FrameId) {
+        debug_assert!(self.operations[id].staging.is_none(), "an operation has one staging frame");
         self.operations[id].staging = Some(staging);
     }
 
@@ -164,6 +175,7 @@ impl PageOperations {
     /// storage as a background operation.
     pub(super) fn raise_priority(&mut self, id: usize, priority: Priority) -> Option<bool> {
         let waiting = self.waiting_of(id);
+        debug_assert!(priority <= self.operations[id].order.priority, "the operation becomes more urgent");
         self.operations[id].order.priority = priority;
         if let Some(waiting) = waiting.filter(|waiting| self.waiting.remove(waiting)) {
             self.waiting.push(Waiting { priority, ..waiting });
@@ -174,6 +186,7 @@ impl PageOperations {
 
     /// A background operation is in the storage, as the first of its request if it `leads`.
     pub(super) fn enter_background(&mut self, id: usize, leads: bool) {
+        debug_assert!(self.operations[id].in_background.is_none(), "an operation is in the storage once");
         self.operations[id].in_background = Some(leads);
     }
 
@@ -184,7 +197,8 @@ impl PageOperations {
 
     /// Makes an operation wait for blocks of its page to be written.
     pub(super) fn wait_for_blocks(&mut self, id: usize) {
-        self.behind_blocks.insert(self.operations[id].order.place, id);
+        let before = self.behind_blocks.insert(self.operations[id].order.place, id);
+        debug_assert!(before.is_none(), "a page has one operation");
     }
 
     /// Whether a page's operation waits for blocks to be written.

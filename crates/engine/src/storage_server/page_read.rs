@@ -27,6 +27,7 @@ pub struct PageRead {
 impl PageRead {
     /// Reads the page or block. The result holds the storage's error, if any.
     pub fn run(self) -> EndedRead {
+        debug_assert_eq!(self.operation.direction, IoDirection::Read, "threads only read");
         // SAFETY: the memory lies in a frame that stays mapped until the process ends. The frame is reserved for the
         // page until its Data message, which follows `StorageServer::end_read`; until then the home begins nothing else
         // on the page. A wanted block is not accessed before it has been read.
@@ -82,6 +83,7 @@ impl StorageServer {
         if operation.order().direction != IoDirection::Read || !operation.is_urgent() || !operation.is_ready() {
             return None;
         }
+        debug_assert!(operation.staging().is_none(), "a thread reads a page into its own frame");
         let read = PageRead { token: id as u64, operation: self.io_operation(id, self.whole()), reader };
         self.operations.begin(id, self.whole());
         self.thread_reads.pages += 1;
@@ -94,9 +96,11 @@ impl StorageServer {
     /// As [`StorageServer::poll`].
     pub(crate) fn end_read(&mut self, read: EndedRead, todo: &mut Todo) -> Result<(), UserError> {
         if read.token >= BLOCK_TOKEN {
+            assert!(self.thread_reads.blocks > 0, "a thread was reading a block");
             self.thread_reads.blocks -= 1;
             return self.complete_block(read.token, &read.result, todo);
         }
+        assert!(self.thread_reads.pages > 0, "a thread was reading a page");
         self.thread_reads.pages -= 1;
         self.complete(read.token as usize, &read.result, todo)
     }
@@ -111,6 +115,7 @@ impl StorageServer {
         let place = self.blocks.last_to_read().filter(|_| self.blocks.to_read() == before + 1)?;
         let reader = self.block_reader_of(place)?;
         let operation = self.blocks.take_read()?;
+        debug_assert!(operation.token >= BLOCK_TOKEN, "token {} is of a block", operation.token);
         self.thread_reads.blocks += 1;
         Some(PageRead { token: operation.token, operation, reader })
     }

@@ -47,6 +47,7 @@ impl StorageServer {
     /// Joins two parts of adjacent pages, if the gap between them is small.
     fn join(&self, before: &mut Extent, behind: &mut Extent) -> bool {
         let page_bytes = self.space.page_bytes();
+        debug_assert!(before.end_bytes <= page_bytes, "{before:?} is a part of a page");
         let gap_bytes = page_bytes - before.end_bytes + behind.start_bytes;
         let is_small = gap_bytes == 0 || gap_bytes < self.gap_bytes;
         if is_small {
@@ -76,6 +77,8 @@ impl StorageServer {
             Some(blocks) => blocks.extents(frame, self.gap_bytes),
             None => vec![self.whole()],
         };
+        let is_sorted = extents.windows(2).all(|two| two[0].end_bytes <= two[1].start_bytes);
+        debug_assert!(is_sorted, "the extents of a page are written in order");
         // The storage takes no empty operations: a page without dirty blocks writes one block.
         let first = Extent { start_bytes: 0, end_bytes: DIRTY_BLOCK_BYTES };
         if extents.is_empty() { vec![first] } else { extents }
@@ -83,11 +86,13 @@ impl StorageServer {
 
     /// Submits adjacent operations to the storage. Returns how many it took.
     pub(super) fn submit(&mut self, parts: &[(usize, Extent)]) -> usize {
+        assert!(!parts.is_empty(), "a run has operations");
         let run: Vec<IoOperation> = parts.iter().map(|(id, part)| self.io_operation(*id, *part)).collect();
         // SAFETY: the memory lies in frames that stay mapped until the process ends. A staging frame belongs to its
         // operation. A requester's frame is reserved for the page until its Data message, which follows completion. A
         // dirty owner's frame keeps the page closed to writes until its Evicted message, which follows completion.
         let taken = unsafe { self.storage.start_run(&run) };
+        assert!(taken <= run.len(), "the storage takes what it is given");
         if run[0].file != FileSlot::BACKING && run[0].direction == IoDirection::Write {
             stats::add(Row::FileCoalesced, taken.saturating_sub(1) as u64);
         }
@@ -102,6 +107,8 @@ impl StorageServer {
     }
 
     pub(super) fn io_operation(&self, id: usize, part: Extent) -> IoOperation {
+        let is_part = part.start_bytes < part.end_bytes && part.end_bytes <= self.space.page_bytes();
+        assert!(is_part, "{part:?} is a part of a page");
         let Order { direction, place, priority, .. } = self.operations.get(id).order();
         let (token, is_urgent) = (id as u64, priority == Priority::Now);
         let memory = self.memory_of(id);

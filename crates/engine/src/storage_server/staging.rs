@@ -37,12 +37,15 @@ impl Staging {
 
     /// Takes a frame for an operation with a need that [`Staging::has`] admits.
     pub(super) fn take(&mut self, need: Need) -> FrameId {
-        self.stores_left -= usize::from(need == Need::StoreStaging);
+        let is_store = need == Need::StoreStaging;
+        assert!(self.stores_left >= usize::from(is_store), "stores leave a frame to loads");
+        self.stores_left -= usize::from(is_store);
         self.free.pop().expect("there is one")
     }
 
     /// Takes back the frame of an operation with this need.
     pub(super) fn give_back(&mut self, frame: FrameId, need: Need) {
+        debug_assert!(!self.free.contains(&frame), "{frame:?} is given back once");
         self.stores_left += usize::from(need == Need::StoreStaging);
         self.free.push(frame);
     }

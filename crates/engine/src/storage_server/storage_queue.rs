@@ -45,13 +45,16 @@ pub(super) struct StorageQueue {
 
 impl StorageQueue {
     pub fn push(&mut self, waiting: Waiting) {
-        self.queues[waiting.priority as usize][waiting.need as usize].insert(waiting.number, waiting.id);
+        let queue = &mut self.queues[waiting.priority as usize][waiting.need as usize];
+        let before = queue.insert(waiting.number, waiting.id);
+        debug_assert!(before.is_none(), "operation {} waits once", waiting.id);
         self.len += 1;
     }
 
     /// Removes an operation. Returns whether it was there.
     pub fn remove(&mut self, waiting: &Waiting) -> bool {
         let was_there = self.queues[waiting.priority as usize][waiting.need as usize].remove(&waiting.number).is_some();
+        assert!(!was_there || self.len > 0, "operations are counted");
         self.len -= usize::from(was_there);
         was_there
     }
@@ -74,6 +77,7 @@ impl StorageQueue {
     /// The most urgent operation that `may_go_on`.
     fn first(&self, may_go_on: impl Fn(Priority, Need) -> bool) -> Option<Waiting> {
         if self.len == 0 {
+            debug_assert!(self.queues.iter().flatten().all(BTreeMap::is_empty), "operations are counted");
             return None;
         }
         PRIORITIES.into_iter().find_map(|priority| self.oldest_of(priority, &may_go_on))

@@ -64,6 +64,7 @@ impl Shipment {
 
 /// The head of a piece with some bytes of a part, and the source of the bytes that it writes.
 pub(crate) fn describe(part: &Part, start_bytes: usize, len_bytes: usize) -> (PieceHead, Option<Source>) {
+    debug_assert!(start_bytes + len_bytes <= part.piece.len_bytes, "the bytes are of the part");
     let (kind, op, source) = match &part.copy {
         Copy::Get(_) => (PieceKind::Get, AtomicOp::Add, None),
         Copy::Put(from) => {
@@ -82,6 +83,7 @@ pub(crate) fn describe(part: &Part, start_bytes: usize, len_bytes: usize) -> (Pi
         Copy::MakeResident(_) | Copy::Pin(_) => unreachable!("only transfers are shipped"),
     };
     let Piece { page, offset_bytes, .. } = part.piece;
+    debug_assert!(len_bytes <= usize::from(u16::MAX), "a piece has at most so many bytes");
     let (offset_bytes, len_bytes) = ((offset_bytes + start_bytes) as u32, len_bytes as u16);
     (PieceHead { page, offset_bytes, len_bytes, kind, op }, source.map(Source))
 }

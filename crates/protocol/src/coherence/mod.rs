@@ -414,6 +414,7 @@ impl Protocol {
     /// A file is truncated to `pages` pages with bytes, the first `kept` of them unchanged. No rank has any other page,
     /// and this home forgets them.
     pub fn cut_file(&mut self, file: Space, kept: u32, pages: u32) {
+        assert!(kept <= pages, "{kept} of {pages} pages of {file:?} are unchanged");
         if !self.spaces().is_closed(file) {
             self.home.cut_file(file, kept, pages);
         }
@@ -441,6 +442,9 @@ impl Protocol {
         let begun = actions.len();
         let taken = self.take(event, actions);
         self.cache.tell_along(begun, actions);
+        if cfg!(debug_assertions) && taken.is_ok() {
+            self.cache.check();
+        }
         self.cache.settle();
         taken
     }

@@ -26,6 +26,7 @@ impl Share {
     /// `ranks` is empty or longer.
     pub fn new(ranks: &[Rank]) -> Share {
         assert!(!ranks.is_empty(), "a share is of somebody");
+        assert!(ranks.len() <= SHARE_MAX, "a share is of {SHARE_MAX} ranks at most, not of {}", ranks.len());
         let mut share = Share { len: ranks.len() as u8, ranks: [Rank(0); SHARE_MAX] };
         share.ranks[..ranks.len()].copy_from_slice(ranks);
         share

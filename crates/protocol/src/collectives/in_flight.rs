@@ -1,9 +1,11 @@
 //! A rank's bookkeeping of transfers and messages of its collectives.
 
-use super::message::Source;
+use super::machine::{Action, Operation};
+use super::message::{CollectiveBody, CollectiveKey, CollectiveMessage, Source};
 use super::plan::Transfer;
 use crate::Rank;
 use crate::barrier::BarrierMessage;
+use alloc::collections::VecDeque;
 
 /// One transfer of the current round.
 #[derive(Debug)]
@@ -61,4 +63,33 @@ pub(super) struct EarlyBarrier {
 pub(super) fn find(sides: &[TransferSide], peer: u32, tag: u32, state: TransferState) -> Option<usize> {
     let is_it = |side: &TransferSide| side.transfer.peer == peer && side.transfer.tag == tag && side.state == state;
     sides.iter().position(is_it)
+}
+
+impl<T> Operation<T> {
+    pub(super) fn message(&self, body: CollectiveBody) -> CollectiveMessage {
+        CollectiveMessage { key: self.key, from: self.plan.shape.me, body }
+    }
+
+    /// Removes a note. Returns whether it was kept.
+    pub(super) fn take_note(&mut self, note: Note) -> bool {
+        let at = self.notes.iter().position(|noted| *noted == note);
+        at.map(|at| self.notes.swap_remove(at)).is_some()
+    }
+}
+
+/// Queues messages of a team's barrier.
+pub(super) fn tell_barrier<T>(
+    team: u64,
+    me: u32,
+    members: &[u32],
+    actions: &mut VecDeque<Action<T>>,
+) -> impl FnMut(Rank, BarrierMessage) {
+    move |to, message| {
+        let message = CollectiveMessage {
+            key: CollectiveKey { team, number: 0 },
+            from: me,
+            body: CollectiveBody::Barrier(message),
+        };
+        actions.push_back(Action::Tell { to: members[to.index()], message });
+    }
 }

@@ -18,13 +18,13 @@
 //!
 //! Large transfers are read by the receiver: see `reading.rs`.
 
-use super::in_flight::{EarlyBarrier, Note, NoteKind, TransferSide, TransferState, find};
+use super::in_flight::{EarlyBarrier, Note, NoteKind, TransferSide, TransferState, find, tell_barrier};
 use super::message::{CollectiveBody, CollectiveKey, CollectiveMessage};
 use super::plan::{BufferOffset, LocalStep, Plan, Transfer};
 use super::reading::{Announcing, Reading, is_announced};
 use super::team::Team;
 use crate::Rank;
-use crate::barrier::{BarrierMessage, Misuse, Name};
+use crate::barrier::{Misuse, Name};
 use alloc::collections::BTreeMap;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -239,6 +239,7 @@ impl<T: Client> Machine<T> {
         let operation = &mut self.operations[arrived.operation];
         let receive = &mut operation.receives[arrived.transfer];
         receive.moved_bytes += arrived.len_bytes;
+        assert!(receive.moved_bytes <= receive.arrived_bytes, "bytes have arrived before they are written");
         if receive.moved_bytes == receive.transfer.len_bytes {
             receive.state = TransferState::Through;
             self.on_through(arrived.operation);
@@ -247,9 +248,12 @@ impl<T: Client> Machine<T> {
 
     /// An [`Action::Send`] is done.
     pub fn on_sent(&mut self, sent: Sending) {
+        let is_moving = self.operations[sent.operation].sends[sent.transfer].state == TransferState::Moving;
+        assert!(is_moving, "the bytes of a transfer are sent once its receiver is ready");
         let operation = &mut self.operations[sent.operation];
         let send = &mut operation.sends[sent.transfer];
         send.moved_bytes += sent.len_bytes;
+        assert!(send.moved_bytes <= send.transfer.len_bytes, "each byte of a transfer is sent once");
         if send.moved_bytes == send.transfer.len_bytes {
             send.state = TransferState::Through;
             self.on_through(sent.operation);
@@ -265,7 +269,9 @@ impl<T: Client> Machine<T> {
 
     /// An [`Action::Finish`] of this team was taken, so a queued collective may begin.
     pub fn on_finished(&mut self, team: u64) {
-        self.teams.get_mut(&team).expect(TEAM_STAYS).active -= 1;
+        let its = self.teams.get_mut(&team).expect(TEAM_STAYS);
+        assert!(its.active > 0, "the collective that has finished was under way");
+        its.active -= 1;
         self.fill_window(team);
     }
 
@@ -347,6 +353,7 @@ impl<T: Client> Machine<T> {
         match (find(sides, note.from, note.tag, state), note.kind) {
             (None, _) => operation.notes.push(note),
             (Some(transfer), NoteKind::Ready) => {
+                debug_assert_eq!(sides[transfer].moved_bytes, 0, "a sender starts once its receiver is ready");
                 sides[transfer].state = TransferState::Moving;
                 self.send(at, transfer);
             }
@@ -364,6 +371,7 @@ impl<T: Client> Machine<T> {
     fn fill_window(&mut self, id: u64) {
         loop {
             let team = self.teams.get_mut(&id).expect(TEAM_STAYS);
+            assert!(team.active <= WINDOW, "a team has at most {WINDOW} collectives under way");
             if team.active == WINDOW {
                 return;
             }
@@ -379,13 +387,15 @@ impl<T: Client> Machine<T> {
         let (sends, receives, local_steps) = (Vec::new(), Vec::new(), Vec::new());
         let operation = Operation { key, plan, round: 0, sends, receives, left: 0, local_steps, notes, client };
         let at = self.operations.insert(operation);
-        self.by_key.insert(key, at);
+        let before = self.by_key.insert(key, at);
+        assert!(before.is_none(), "a team's collectives have numbers of their own");
         self.next_round(at);
     }
 
     /// Starts rounds until one has something to wait for.
     fn next_round(&mut self, at: usize) {
         let operation = &mut self.operations[at];
+        assert!(operation.left == 0 && operation.local_steps.is_empty(), "a round begins after the one before");
         let Some(round) = operation.plan.round(operation.round) else { return self.finish(at) };
         operation.round += 1;
         let side = |state| move |transfer| TransferSide { transfer, state, arrived_bytes: 0, moved_bytes: 0 };
@@ -407,6 +417,7 @@ impl<T: Client> Machine<T> {
     fn begin_receive(&mut self, at: usize, transfer: usize) {
         let operation = &mut self.operations[at];
         let Transfer { peer, tag, len_bytes, .. } = operation.receives[transfer].transfer;
+        debug_assert_ne!(peer, operation.plan.shape.me, "a rank receives from others");
         if is_announced(&operation.receives[transfer].transfer) {
             operation.receives[transfer].state = TransferState::AwaitingAnnouncement;
             if let Some(source) = operation.take_announcement(peer, tag) {
@@ -423,6 +434,7 @@ impl<T: Client> Machine<T> {
     fn begin_send(&mut self, at: usize, transfer: usize) {
         let operation = &mut self.operations[at];
         let Transfer { peer, tag, len_bytes, .. } = operation.sends[transfer].transfer;
+        debug_assert_ne!(peer, operation.plan.shape.me, "a rank sends to others");
         if is_announced(&operation.sends[transfer].transfer) {
             self.announce(at, transfer);
         } else if len_bytes == 0 || operation.take_note(Note { from: peer, tag, kind: NoteKind::Ready }) {
@@ -435,6 +447,7 @@ impl<T: Client> Machine<T> {
     fn send(&mut self, at: usize, transfer: usize) {
         let operation = &self.operations[at];
         let TransferSide { transfer: whole, moved_bytes, .. } = &operation.sends[transfer];
+        debug_assert!(*moved_bytes < whole.len_bytes.max(1), "bytes of the transfer are left to be sent");
         let body = CollectiveBody::Bytes { tag: whole.tag, offset_bytes: *moved_bytes as u64 };
         self.actions.push_back(Action::Send(Sending {
             operation: at,
@@ -448,6 +461,7 @@ impl<T: Client> Machine<T> {
 
     pub(super) fn on_through(&mut self, at: usize) {
         let operation = &mut self.operations[at];
+        assert!(operation.left > 0, "each transfer of a round ends once");
         operation.left -= 1;
         if operation.left == 0 {
             self.do_local_steps(at);
@@ -455,6 +469,7 @@ impl<T: Client> Machine<T> {
     }
 
     fn do_local_steps(&mut self, operation: usize) {
+        debug_assert_eq!(self.operations[operation].left, 0, "the steps run after all transfers of the round");
         let local_steps = mem::take(&mut self.operations[operation].local_steps);
         if local_steps.is_empty() {
             return self.next_round(operation);
@@ -464,36 +479,8 @@ impl<T: Client> Machine<T> {
 
     fn finish(&mut self, at: usize) {
         let Operation { key, client, .. } = self.operations.remove(at);
-        self.by_key.remove(&key);
+        let known = self.by_key.remove(&key);
+        assert_eq!(known, Some(at), "a collective is found by its key until it ends");
         self.actions.push_back(Action::Finish { team: key.team, client });
-    }
-}
-
-impl<T> Operation<T> {
-    pub(super) fn message(&self, body: CollectiveBody) -> CollectiveMessage {
-        CollectiveMessage { key: self.key, from: self.plan.shape.me, body }
-    }
-
-    /// Removes a note. Returns whether it was kept.
-    fn take_note(&mut self, note: Note) -> bool {
-        let at = self.notes.iter().position(|noted| *noted == note);
-        at.map(|at| self.notes.swap_remove(at)).is_some()
-    }
-}
-
-/// Queues messages of a team's barrier.
-fn tell_barrier<T>(
-    team: u64,
-    me: u32,
-    members: &[u32],
-    actions: &mut VecDeque<Action<T>>,
-) -> impl FnMut(Rank, BarrierMessage) {
-    move |to, message| {
-        let message = CollectiveMessage {
-            key: CollectiveKey { team, number: 0 },
-            from: me,
-            body: CollectiveBody::Barrier(message),
-        };
-        actions.push_back(Action::Tell { to: members[to.index()], message });
     }
 }

@@ -81,11 +81,13 @@ impl<T: Client> Machine<T> {
     pub fn on_read(&mut self, reading: Reading, is_read: bool) {
         let Reading { operation, transfer, source, len_bytes, .. } = reading;
         let receive = &mut self.operations[operation].receives[transfer];
+        assert_eq!(receive.state, TransferState::Reading, "bytes are read once they are announced");
         if !is_read {
             receive.moved_bytes = 0;
             return self.ask_for_bytes(operation, transfer);
         }
         receive.moved_bytes += len_bytes;
+        assert!(receive.moved_bytes <= receive.transfer.len_bytes, "each byte of a transfer is read once");
         if receive.moved_bytes < receive.transfer.len_bytes {
             return self.read_on(operation, transfer, source);
         }
@@ -99,6 +101,7 @@ impl<T: Client> Machine<T> {
         let operation = &mut self.operations[at];
         operation.sends[transfer].state = TransferState::Announcing;
         let Transfer { peer, tag, place, len_bytes } = operation.sends[transfer].transfer;
+        debug_assert!(len_bytes >= ANNOUNCED_BYTES_MIN, "only large transfers are announced");
         let (key, from) = (operation.key, operation.plan.shape.me);
         let to = self.teams[&key.team].members[peer as usize];
         let announcing = Announcing { operation: at, transfer, to, place, len_bytes, key, from, tag };
@@ -107,6 +110,8 @@ impl<T: Client> Machine<T> {
 
     /// The sender of a receive has announced its bytes.
     pub(super) fn on_announced(&mut self, at: usize, transfer: usize, source: Source) {
+        let state = self.operations[at].receives[transfer].state;
+        debug_assert_eq!(state, TransferState::AwaitingAnnouncement, "a transfer is announced once");
         if source == Source::Unreadable {
             return self.ask_for_bytes(at, transfer);
         }
@@ -132,6 +137,7 @@ impl<T: Client> Machine<T> {
         let receive = &operation.receives[transfer];
         let Transfer { peer, place, len_bytes, .. } = receive.transfer;
         let offset_bytes = receive.moved_bytes;
+        debug_assert!(offset_bytes < len_bytes, "bytes are left to be read");
         self.actions.push_back(Action::Read(Reading {
             operation: at,
             transfer,
@@ -146,6 +152,7 @@ impl<T: Client> Machine<T> {
     /// Requests the bytes of a receive in messages.
     pub(super) fn ask_for_bytes(&mut self, at: usize, transfer: usize) {
         let receive = &mut self.operations[at].receives[transfer];
+        debug_assert_eq!(receive.moved_bytes, 0, "all bytes of a transfer come in messages, or none");
         receive.state = TransferState::Moving;
         let tag = receive.transfer.tag;
         self.tell_sender(at, transfer, CollectiveBody::Ready { tag });

@@ -34,6 +34,7 @@ pub struct Team<T> {
 impl<T> Team<T> {
     /// A team of these ranks of the job; `members[me]` is this one.
     pub fn new(members: Box<[u32]>, me: u32) -> Team<T> {
+        assert!((me as usize) < members.len(), "rank {me} is one of the {} members", members.len());
         let barrier = Barrier::new(Rank(me), members.len() as u32);
         Team { members, me, barrier, next_number: 0, active: 0, queued: VecDeque::new() }
     }
@@ -66,6 +67,7 @@ pub struct Vote {
 ///
 /// The parent's rank `at` is rank `parent[at]` of the job and contributed `votes[at]`.
 pub fn split(parent: &[u32], votes: &[Vote], me: u32) -> (u64, Box<[u32]>, u32) {
+    assert_eq!(parent.len(), votes.len(), "each rank of the parent has voted");
     let color = votes[me as usize].color;
     let mut chosen: Vec<usize> = (0..parent.len()).filter(|at| votes[*at].color == color).collect();
     chosen.sort_by_key(|at| (votes[*at].order, *at));
@@ -89,6 +91,7 @@ pub fn list_hash(members: &[u32]) -> u32 {
 /// # Errors
 /// The first rank of the job missing from the parent, or with a vote for another list.
 pub fn listed_team(parent: &[u32], votes: &[Vote], members: &[u32]) -> Result<u64, u32> {
+    assert_eq!(parent.len(), votes.len(), "each rank of the parent has voted");
     let mut places: Vec<(u32, usize)> = parent.iter().copied().zip(0..).collect();
     places.sort_unstable();
     let vote = |member: u32| {

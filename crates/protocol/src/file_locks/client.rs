@@ -9,6 +9,7 @@
 //! ```
 
 use super::message::{AskName, AskPart, LockMessage, LockPurpose};
+use super::range::are_in_order;
 use super::{Action, LockId, LockRange};
 use crate::{Rank, Space, Violation};
 use alloc::collections::BTreeMap;
@@ -68,6 +69,7 @@ impl LockClient {
         ranges: BTreeMap<Rank, Vec<LockRange>>,
         actions: &mut Vec<Action>,
     ) -> LockId {
+        debug_assert!(ranges.values().all(|ranges| are_in_order(ranges)), "each home gets its ranges in order");
         self.last += 1;
         let number = self.last;
         // With one home the request holds nothing while it waits.
@@ -79,7 +81,8 @@ impl LockClient {
             request.ask(index, waits, self.ranges_max, actions);
         }
         request.go_on(self.ranges_max, actions);
-        self.requests.insert(number, request);
+        let before = self.requests.insert(number, request);
+        assert!(before.is_none(), "request {number} is new");
         LockId(number)
     }
 
@@ -88,6 +91,7 @@ impl LockClient {
         assert!(self.is_granted(id), "{id:?} is not granted");
         let mut request = self.requests.remove(&id.0).expect("it is granted");
         (0..request.at.len()).for_each(|index| request.give_back(index, actions));
+        debug_assert!(request.at.iter().all(|at| !at.is_granted()), "no home keeps a lock of {id:?}");
     }
 
     /// A home has granted or refused an ask.
@@ -133,6 +137,7 @@ impl Request {
     fn go_on(&mut self, ranges_max: usize, actions: &mut Vec<Action>) {
         let is_missing = |at: &AtHome| matches!(at.state, AskState::Lacking | AskState::Asked { waits: true });
         if let Some(missing) = self.at.iter().position(is_missing) {
+            debug_assert!(!self.is_granted, "request {} lacks no home once it is granted", self.number);
             // Grants below are kept, as if taken in order. Grants above must not be kept while the request waits; a try
             // there is returned as soon as it is granted.
             (missing + 1..self.at.len()).for_each(|above| self.give_back(above, actions));
@@ -141,6 +146,7 @@ impl Request {
                 self.ask(missing, true, ranges_max, actions);
             }
         } else if self.at.iter().all(AtHome::is_granted) {
+            assert!(!self.is_granted, "request {} is granted once", self.number);
             self.is_granted = true;
             self.at.iter_mut().for_each(|at| at.ranges = Vec::new());
             actions.push(Action::Granted(LockId(self.number)));
@@ -152,6 +158,8 @@ impl Request {
         let name = AskName { number: self.number, waits };
         let (file, purpose) = (self.file, self.purpose);
         let AtHome { home, state, ranges } = &mut self.at[index];
+        assert_eq!(*state, AskState::Lacking, "{home:?} is asked once at a time");
+        assert!(!ranges.is_empty(), "{home:?} is asked for some range");
         *state = AskState::Asked { waits };
         let count = u32::try_from(ranges.len()).expect("a request has fewer than 2^32 ranges");
         let mut first = 0;
@@ -160,6 +168,7 @@ impl Request {
             actions.push(Action::Send { to: *home, bytes: message.encode(part) });
             first += part.len() as u32;
         }
+        debug_assert_eq!(first, count, "{home:?} gets each range once");
     }
 
     /// Returns a home's grant, if there is one.

@@ -139,6 +139,7 @@ impl LockHome {
 
     fn decide(&mut self, owner: Owner, table: TableKey, ranges: Vec<LockRange>, actions: &mut Vec<Action>) {
         let index = self.tables.entry(table).or_default();
+        debug_assert!(!ranges.is_empty(), "{owner:?} asks for some range");
         let conflicts = ranges.iter().flat_map(|range| index.conflicts(range));
         // A try needs to know only whether there is any.
         let blockers = conflicts.take(if owner.name.waits { usize::MAX } else { 1 }).count();

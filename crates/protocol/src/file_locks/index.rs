@@ -54,6 +54,7 @@ impl Index {
 }
 
 fn class(range: &LockRange) -> (LockMode, u32) {
+    debug_assert!(range.start < range.end, "{range:?} has bytes");
     (range.mode, (range.end - range.start).ilog2())
 }
 

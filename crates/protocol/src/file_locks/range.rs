@@ -53,6 +53,7 @@ pub fn joined(ranges: &[LockRange]) -> Vec<LockRange> {
             _ => joined.push(range),
         }
     }
+    debug_assert!(are_in_order(&joined), "ranges that are joined are sorted and disjoint");
     joined
 }
 
@@ -67,6 +68,8 @@ pub fn by_home(ranges: &[LockRange], stripes: &Stripes, page_bytes: u64) -> BTre
     let mut all: BTreeMap<Rank, Vec<LockRange>> = BTreeMap::new();
     let homes = stripes.homes.len() as u64;
     let stripe_bytes = page_bytes.saturating_mul(u64::from(stripes.pages));
+    assert!(stripe_bytes > 0, "stripes have bytes");
+    debug_assert!(are_in_order(ranges), "the ranges are sorted and disjoint");
     for range in ranges {
         let (first, last) = (range.start / stripe_bytes, (range.end - 1) / stripe_bytes);
         for stripe in first..=last.min(first.saturating_add(homes - 1)) {

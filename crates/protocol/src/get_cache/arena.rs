@@ -93,6 +93,7 @@ impl Arena {
     pub fn add_chunk(&mut self) {
         self.unseal();
         let start = self.units();
+        assert!(self.chunk_units > 0 && start.checked_add(self.chunk_units).is_some(), "units are numbered in 32 bits");
         let region = Region { start, units: self.chunk_units, entry: None, before: NONE, after: NONE };
         let id = self.regions.insert(region) as u32;
         self.firsts.push(id);
@@ -123,6 +124,8 @@ impl Arena {
         if self.regions[first].entry.is_some() || self.regions[first].units != self.chunk_units {
             return false;
         }
+        debug_assert!(self.free_units >= self.chunk_units, "the free units are counted");
+        debug_assert_eq!(self.regions[first].after, NONE, "the only region of the chunk is free");
         self.regions.remove(first);
         self.firsts.pop();
         self.free_units -= self.chunk_units;
@@ -138,9 +141,12 @@ impl Arena {
 
     /// Allocates a region of `units` for an entry: best fit, lowest address.
     pub fn allocate(&mut self, units: u32, entry: EntryId) -> Option<RegionId> {
+        debug_assert!(units > 0, "{entry:?} needs memory");
         let (_, _, region) = *self.free.range((units, 0, RegionId(0))..).next()?;
         self.note_taken(region);
         self.cut(region, units);
+        assert!(self.free_units >= units, "the free units are counted");
+        debug_assert!(self.is_free(region.0), "a region has one entry");
         self.regions[region.0 as usize].entry = Some(entry);
         self.free_units -= units;
         Some(region)
@@ -148,6 +154,7 @@ impl Arena {
 
     /// Frees a region and returns the merged free region.
     pub fn release(&mut self, region: RegionId) -> RegionId {
+        assert!(self.regions[region.0 as usize].entry.is_some(), "a region is freed once");
         let Region { before, after, .. } = self.regions[region.0 as usize];
         self.free_units += self.units_of(region);
         self.regions[region.0 as usize].entry = None;
@@ -162,12 +169,14 @@ impl Arena {
         } else {
             region
         };
+        debug_assert!(self.free_units <= self.units(), "no more units are free than there are");
         self.note_free(hole);
         hole
     }
 
     /// Extends a region into the free space after it, if there is enough.
     pub fn extend(&mut self, region: RegionId, units: u32) -> bool {
+        debug_assert!(self.regions[region.0 as usize].entry.is_some(), "only the region of an entry grows");
         let Region { units: own, after, .. } = self.regions[region.0 as usize];
         let more = units.saturating_sub(own);
         if more == 0 {
@@ -181,6 +190,7 @@ impl Arena {
         self.cut(RegionId(after), more);
         self.join(region.0, after);
         self.free_units -= more;
+        debug_assert_eq!(self.units_of(region), units, "the region has the units that were asked for");
         true
     }
 
@@ -214,6 +224,10 @@ impl Arena {
 
     /// The regions adjacent to a span, which are not free.
     pub fn outside(&self, span: &Span) -> [Option<(RegionId, EntryId)>; 2] {
+        debug_assert!(
+            !self.is_free(self.regions[span.last as usize].after),
+            "free regions beside a span are part of it"
+        );
         let outside = [self.regions[span.first as usize].before, self.regions[span.last as usize].after];
         outside.map(|at| Some((RegionId(at), self.regions.get(at as usize)?.entry?)))
     }
@@ -221,6 +235,7 @@ impl Arena {
     /// A span extended by an adjacent region and the free space beyond.
     pub fn widen(&self, span: &Span, region: RegionId) -> Span {
         let units = span.units + self.units_of(region);
+        debug_assert!(!self.is_free(region.0), "free regions beside a span are part of it");
         if self.regions[region.0 as usize].after == span.first {
             self.with_free(Span { first: region.0, units, ..*span })
         } else {
@@ -264,13 +279,16 @@ impl Arena {
     }
 
     fn note_free(&mut self, region: RegionId) {
+        debug_assert!(self.is_free(region.0), "the region has no entry");
         let Region { start, units, .. } = self.regions[region.0 as usize];
         if !(self.is_last_sealed && self.is_in_last(start)) {
-            self.free.insert((units, start, region));
+            let is_new = self.free.insert((units, start, region));
+            debug_assert!(is_new, "a free region is noted once");
         }
     }
 
     fn note_taken(&mut self, region: RegionId) {
+        debug_assert!(self.is_free(region.0), "the region was free");
         let Region { start, units, .. } = self.regions[region.0 as usize];
         self.free.remove(&(units, start, region));
     }
@@ -278,6 +296,7 @@ impl Arena {
     /// Shrinks a region marked as taken to `units`. The remainder becomes free.
     fn cut(&mut self, region: RegionId, units: u32) {
         let Region { start, units: all, after, .. } = self.regions[region.0 as usize];
+        debug_assert!(0 < units && units <= all, "a region of {all} units is cut to {units}");
         if all == units {
             return;
         }
@@ -292,11 +311,18 @@ impl Arena {
     /// Merges a region into the one before it.
     fn join(&mut self, region: u32, next: u32) {
         let gone = self.regions.remove(next as usize);
+        debug_assert_eq!(
+            gone.start,
+            self.regions[region as usize].start + self.regions[region as usize].units,
+            "regions meet"
+        );
+        debug_assert_eq!(gone.before, region, "regions that are joined follow each other");
         self.regions[region as usize].units += gone.units;
         self.link(region, gone.after);
     }
 
     fn link(&mut self, before: u32, after: u32) {
+        debug_assert_ne!(before, after, "a region has others beside it");
         self.regions[before as usize].after = after;
         if after != NONE {
             self.regions[after as usize].before = before;

@@ -70,6 +70,8 @@ impl<W> Entries<W> {
 
     /// Adds an entry.
     pub fn insert(&mut self, entry: Entry<W>) -> EntryId {
+        debug_assert!(!self.is_full(), "there is room for another entry");
+        debug_assert!(!entry.is_listed(), "an entry is indexed after it is added");
         EntryId(self.slab.insert(entry) as u32)
     }
 
@@ -82,6 +84,7 @@ impl<W> Entries<W> {
 
     /// Marks an entry as indexed.
     pub fn list(&mut self, id: EntryId) {
+        debug_assert!(!self.get(id).is_listed(), "{id:?} is indexed once");
         self.slab[id.index()].listed_at = self.listed.len() as u32;
         self.listed.push(id);
     }
@@ -89,6 +92,7 @@ impl<W> Entries<W> {
     /// Marks an entry as no longer indexed.
     pub fn unlist(&mut self, id: EntryId) {
         let at = core::mem::replace(&mut self.slab[id.index()].listed_at, UNLISTED);
+        debug_assert_eq!(self.listed.get(at as usize), Some(&id), "an entry is where its place says");
         self.listed.swap_remove(at as usize);
         if let Some(moved) = self.listed.get(at as usize) {
             self.slab[moved.index()].listed_at = at;

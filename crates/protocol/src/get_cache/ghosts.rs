@@ -16,6 +16,7 @@ pub struct Ghosts {
 impl Ghosts {
     /// Slots for `count` keys, a power of two.
     pub fn new(count: u32) -> Ghosts {
+        assert!(count.is_power_of_two(), "{count} slots are no power of two");
         Ghosts { tags: vec![0; count as usize], heats: vec![0; count as usize] }
     }
 
@@ -32,6 +33,7 @@ impl Ghosts {
     }
 
     fn place(&self, hash: Hash, places: u32) -> usize {
+        debug_assert!(places.is_power_of_two(), "{places} slots are no power of two");
         hash.homes(places)[1] as usize % self.tags.len()
     }
 }

@@ -24,6 +24,7 @@ impl Heat {
     /// Heat after one use.
     #[inline]
     pub fn used(self, clock: Clock) -> Heat {
+        debug_assert!(clock.half_life_log2 < u32::BITS, "the half-life is less than a round of the clock");
         let halvings = clock.now.wrapping_sub(self.noted_at) >> clock.half_life_log2;
         let left = self.level.checked_shr(halvings).unwrap_or(0);
         // A remainder of less than a half-life is carried over.
@@ -33,6 +34,7 @@ impl Heat {
 
     /// Heat at a time, in uses; 1 for one use just now.
     pub fn at(self, clock: Clock) -> f32 {
+        debug_assert!(clock.half_life_log2 < u32::BITS, "the half-life is less than a round of the clock");
         let age = clock.now.wrapping_sub(self.noted_at);
         let halvings = age >> clock.half_life_log2;
         let fraction = (age - (halvings << clock.half_life_log2)) as f32 / (1u64 << clock.half_life_log2) as f32;

@@ -87,6 +87,7 @@ impl Index {
             }
         }
         self.len += 1;
+        debug_assert!(self.len <= self.buckets * SLOTS, "each entry has its slot");
         true
     }
 
@@ -96,6 +97,7 @@ impl Index {
         let found = self.candidates(mirror, hash).find(|(_, other)| *other == entry);
         let (at, _) = found.expect("the entry is in the index");
         mirror.set_slot(at, 0);
+        debug_assert!(self.len > 0, "the entries are counted");
         self.len -= 1;
         self.plan(self.len);
         self.step(mirror, &hash_of);
@@ -110,6 +112,7 @@ impl Index {
         } else if len * 5 < room(self.target) && self.target > BUCKETS_MIN && self.buckets == self.target {
             self.target /= 2;
         }
+        debug_assert!((BUCKETS_MIN..=self.buckets_max).contains(&self.target), "the number of buckets is limited");
     }
 
     /// Moves the number of buckets a step towards the plan.
@@ -125,6 +128,7 @@ impl Index {
 
     /// Adds a bucket, moving in the entries that now belong there.
     fn split<M: Mirror>(&mut self, mirror: &mut M, hash_of: &impl Fn(EntryId) -> Hash) {
+        debug_assert!(self.buckets < self.buckets_max, "the number of buckets is limited");
         let (new, old) = (self.buckets, parent(self.buckets));
         self.buckets += 1;
         let mut free = slots(new);
@@ -141,8 +145,10 @@ impl Index {
 
     /// Removes the last bucket, if its entries find room elsewhere.
     fn merge<M: Mirror>(&mut self, mirror: &mut M, hash_of: &impl Fn(EntryId) -> Hash) -> bool {
+        debug_assert!(self.buckets > BUCKETS_MIN, "some buckets stay");
         let last = self.buckets - 1;
         let into = parent(last);
+        debug_assert!(into < last, "the bucket that takes the entries stays");
         for at in slots(last) {
             let slot = mirror.slot(at);
             let Some(entry) = entry_of(slot) else { continue };
@@ -178,6 +184,7 @@ impl Index {
             }
         }
         let mut at = 0;
+        debug_assert!(entry_of(slot).is_some(), "a slot leads to an entry");
         while at < len {
             if let Some(free) = free_slot(mirror, steps[at].bucket) {
                 move_along(mirror, &steps, at, free, slot);
@@ -198,6 +205,7 @@ impl Index {
         at: usize,
         mut len: usize,
     ) -> usize {
+        debug_assert!(at < len, "a step of the search goes on from an earlier one");
         let full = steps[at].bucket;
         for slot in slots(full) {
             let Some(entry) = entry_of(mirror.slot(slot)) else { continue };
@@ -219,6 +227,7 @@ fn free_slot(mirror: &impl Mirror, bucket: u32) -> Option<u32> {
 
 /// Moves the entries on the path to a free slot by one step each, last one first, so that each stays findable.
 fn move_along(mirror: &mut impl Mirror, steps: &[Step; PATH_BUCKETS], mut at: usize, mut free: u32, slot: u64) {
+    debug_assert_eq!(mirror.slot(free), 0, "the path ends at a free slot");
     while steps[at].before != usize::MAX {
         mirror.set_slot(free, mirror.slot(steps[at].from_slot));
         free = steps[at].from_slot;

@@ -127,6 +127,7 @@ impl Hash {
     /// ```
     #[inline]
     pub fn slot(self, entry: EntryId, place: u32) -> u64 {
+        debug_assert!(entry.0 < ENTRIES_MAX, "{entry:?} fits its field of a slot");
         let place = u64::from(place) & (SLOT_ENTRIES - 1);
         self.bits_in_slot() << TAG_SHIFT | place << PLACE_SHIFT | (u64::from(entry.0) + 1)
     }

@@ -9,6 +9,7 @@ use super::index::Index;
 use super::key::{
     ENTRIES_MAX, EntryId, GENERATION_PLACES, Hasher, Key, SLOTS, TARGET_PLACES, generation_place, target_place,
 };
+use super::limits::{Limits, buckets_for};
 use super::mirror::{Mirror, Opened};
 use super::ranges::Ranges;
 use super::room::{Room, SAMPLE_KEPT};
@@ -18,70 +19,11 @@ use super::window::Window;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The bounds of a cache, and its initial size.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Bytes of a chunk of memory.
-    pub chunk_bytes: u32,
-    /// Maximum number of chunks.
-    pub chunks_max: u32,
-    /// Chunks allowed before they have proven useful.
-    pub chunks_start: u32,
-    /// Maximum number of entries.
-    pub entries_max: u32,
-    /// Initial capacity of the index, in entries.
-    pub entries_start: u32,
-    /// Maximum bytes of a cached get.
-    pub len_max: u32,
-    /// Seed of hashes and samples.
-    pub seed: u64,
-}
-
-/// Maximum bytes of memory requested at a time.
-const CHUNK_BYTES_MAX: u64 = 1 << 20;
-
-/// Minimum number of chunks, unless they would be too small. Less than one chunk of the allowed memory is lost.
-const CHUNKS: u64 = 16;
-
-/// Minimum average memory per entry, and the range of entry counts of any cache.
-const ENTRY_BYTES: u64 = 64;
-const ENTRIES: core::ops::RangeInclusive<u64> = 64..=1 << 24;
-
-impl Limits {
-    /// The bounds of a cache with up to `bytes` of memory, at least 64, caching gets of at most `len_max`. It starts
-    /// small, and never reaches [`super::MEMORY_MAX`].
-    pub fn of_memory(bytes: u64, len_max: u32, seed: u64) -> Limits {
-        let bytes = (bytes / 64 * 64).max(64);
-        let units_max = u64::from(u32::MAX) - 1;
-        let chunk_bytes = (1 << (bytes / CHUNKS).max(1).ilog2()).clamp(u64::from(len_max), CHUNK_BYTES_MAX).min(bytes);
-        Limits {
-            chunk_bytes: chunk_bytes as u32,
-            chunks_max: (bytes / chunk_bytes).min(units_max * u64::from(UNIT_BYTES) / chunk_bytes).min(1 << 24) as u32,
-            chunks_start: 1,
-            entries_max: (bytes / ENTRY_BYTES).clamp(*ENTRIES.start(), *ENTRIES.end()) as u32,
-            entries_start: 1 << 10,
-            len_max,
-            seed,
-        }
-    }
-
-    /// Maximum number of buckets of the index.
-    pub fn buckets_max(&self) -> u32 {
-        buckets_for(self.entries_max)
-    }
-}
-
 /// Missing gets between two reviews of the size.
 const GETS_A_LOOK: u32 = 16;
 
 /// Heat halves in 2 to the power of this times as many missing gets as there are entries.
 const HALF_LIFE_LOG2: u32 = 2;
-
-/// Buckets for `entries` entries.
-fn buckets_for(entries: u32) -> u32 {
-    let slots = u64::from(entries) * 5 / 4;
-    (slots.div_ceil(u64::from(SLOTS)) as u32).next_power_of_two().max(super::BUCKETS_MIN)
-}
 
 /// The cache of a rank. `W` is the driver's handle of a waiting get.
 #[derive(Debug)]
@@ -152,6 +94,7 @@ impl<M: Mirror, W> Machine<M, W> {
         self.mirror.set_clock(self.clock);
         let Some(entry) = self.find_current(key) else { return self.miss(key, want, None) };
         let known = self.entries.get_mut(entry);
+        debug_assert!(known.valid <= known.claimed, "bytes that are here were asked for");
         if want.end() <= known.valid {
             self.stats.hits += 1;
             self.stats.bytes_hit += u64::from(want.len);
@@ -177,6 +120,7 @@ impl<M: Mirror, W> Machine<M, W> {
     }
 
     fn end_filling(&mut self, entry: EntryId, pins: bool) -> Filled<W> {
+        assert!(self.entries.get(entry).is_filling(), "the bytes of {entry:?} arrive once");
         let waiters = core::mem::take(&mut self.entries.get_mut(entry).waiters);
         let is_pinned = pins && !waiters.is_empty();
         let is_kept = self.entries.get(entry).is_listed() && !self.is_stale(entry);
@@ -194,6 +138,7 @@ impl<M: Mirror, W> Machine<M, W> {
 
     /// The bytes of an entry will not arrive. Returns its waiters, to be failed.
     pub fn abandon(&mut self, entry: EntryId) -> Vec<W> {
+        assert!(self.entries.get(entry).is_filling(), "the bytes of {entry:?} arrive or fail once");
         let waiters = core::mem::take(&mut self.entries.get_mut(entry).waiters);
         let known = self.entries.get_mut(entry);
         if known.is_listed() && known.valid > 0 {
@@ -308,6 +253,7 @@ impl<M: Mirror, W> Machine<M, W> {
         let len = want.fetch.max(want.end());
         self.mean_bytes += (len as f32 - self.mean_bytes) / self.clock.now.clamp(1, 64) as f32;
         let valid = shorter.map_or(0, |entry| self.entries.get(entry).valid);
+        debug_assert!(valid <= len, "the entry that is there has too few bytes");
         let head = shorter.filter(|_| valid > 0).map(|entry| self.pin(entry, valid));
         let (fill, room) = match shorter {
             Some(entry) if self.extend(entry, len) => (Some(entry), Room::Free),
@@ -335,6 +281,7 @@ impl<M: Mirror, W> Machine<M, W> {
             && len <= self.limits.len_max
             && self.arena.extend(known.region, super::units_of(len));
         if can {
+            debug_assert!(len > self.entries.get(entry).claimed, "{entry:?} awaits more bytes");
             self.entries.get_mut(entry).claimed = len;
             self.ranges.lengthen(len);
         }
@@ -347,6 +294,7 @@ impl<M: Mirror, W> Machine<M, W> {
         let mut candidates = self.index.candidates(&self.mirror, hash);
         let (_, entry) = candidates.find(|(_, entry)| self.entries.get(*entry).key == *key)?;
         drop(candidates);
+        debug_assert!(self.entries.get(entry).is_listed(), "the index leads to entries that are in it");
         if self.is_stale(entry) {
             self.drop(entry);
             return None;
@@ -364,6 +312,7 @@ impl<M: Mirror, W> Machine<M, W> {
     }
 
     fn pin(&mut self, entry: EntryId, len: u32) -> Part {
+        debug_assert!(len <= self.entries.get(entry).valid, "the bytes of {entry:?} are here");
         self.mirror.pin(entry);
         self.warm(entry);
         self.part(entry, len)
@@ -377,6 +326,7 @@ impl<M: Mirror, W> Machine<M, W> {
     fn open(&mut self, entry: EntryId) {
         let known = self.entries.get_mut(entry);
         let is_longer = known.valid > 0;
+        debug_assert!(known.valid < known.claimed, "bytes of {entry:?} have arrived");
         known.valid = known.claimed;
         let (key, generation, len) = (known.key, known.generation, known.claimed);
         if is_longer {
@@ -389,6 +339,7 @@ impl<M: Mirror, W> Machine<M, W> {
 
     /// Bytes in flight arrived for an entry no longer cached, or will not arrive.
     fn discard_fill(&mut self, entry: EntryId) {
+        debug_assert!(self.entries.get(entry).is_filling(), "bytes of {entry:?} were in flight");
         let known = self.entries.get_mut(entry);
         let was_open = known.valid > 0;
         known.claimed = known.valid;
@@ -407,6 +358,7 @@ impl<M: Mirror, W> Machine<M, W> {
 
     /// Removes an entry from every index. It is freed once no thread fills or copies it.
     pub(super) fn drop(&mut self, entry: EntryId) {
+        debug_assert!(self.entries.get(entry).is_listed(), "{entry:?} is dropped once");
         self.unlist(entry);
         let known = self.entries.get(entry);
         let (is_filling, is_open) = (known.is_filling(), known.valid > 0);
@@ -420,6 +372,8 @@ impl<M: Mirror, W> Machine<M, W> {
 
     /// Frees an unlisted entry, or lets it linger.
     fn free_or_linger(&mut self, entry: EntryId, was_open: bool) {
+        debug_assert!(!self.entries.get(entry).is_listed(), "nothing leads to {entry:?} any more");
+        debug_assert!(!self.entries.get(entry).is_filling(), "no bytes are in flight for {entry:?}");
         if was_open {
             self.mirror.close(entry);
         }
@@ -467,6 +421,7 @@ impl<M: Mirror, W> Machine<M, W> {
         let (free, chunks) = (self.arena.free_units(), self.arena.chunks());
         let is_roomy = free > self.arena.units() / 2 && free > self.limits.chunk_bytes / UNIT_BYTES;
         let was_dormant = self.sizing.is_dormant();
+        debug_assert!(free <= self.arena.units(), "no more units are free than there are");
         self.sizing.look(counts, chunks, is_roomy);
         if was_dormant != self.sizing.is_dormant() {
             self.mirror.set_dormant(!was_dormant);
@@ -477,6 +432,7 @@ impl<M: Mirror, W> Machine<M, W> {
     fn free_lingering(&mut self) {
         for _ in 0..2.min(self.lingering.len()) {
             let entry = self.lingering.swap_remove(0);
+            debug_assert!(!self.entries.get(entry).is_listed(), "{entry:?} only waits for its readers");
             if self.mirror.is_pinned(entry) {
                 self.lingering.push(entry);
             } else {

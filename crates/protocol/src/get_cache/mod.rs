@@ -25,6 +25,7 @@ mod ghosts;
 mod heat;
 mod index;
 mod key;
+mod limits;
 mod machine;
 mod mirror;
 mod ranges;
@@ -43,7 +44,8 @@ pub use key::{
     ENTRIES_MAX, EntryId, GENERATION_PLACES, Hash, Hasher, Key, SLOTS, TARGET_PLACES, entry_of, generation_place,
     place_of, target_place,
 };
-pub use machine::{Limits, Machine};
+pub use limits::Limits;
+pub use machine::Machine;
 pub use mirror::{Mirror, Opened, Seen};
 pub use ranges::Ranges;
 pub use sizing::{Counts, Sizing};

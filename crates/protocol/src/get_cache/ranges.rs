@@ -51,6 +51,7 @@ impl Ranges {
         if let Some(link) = self.links.get_mut(after as usize) {
             link.before = entry.0;
         }
+        debug_assert!(self.len as usize <= self.links.len(), "each entry has its links");
     }
 
     /// Raises the length bound of entries.
@@ -60,11 +61,13 @@ impl Ranges {
 
     /// Removes an entry.
     pub fn remove(&mut self, key: &Key, entry: EntryId) {
+        debug_assert!(self.len > 0, "the entries are counted");
         let Link { before, after } = self.links[entry.index()];
         if let Some(link) = self.links.get_mut(before as usize) {
             link.after = after;
         } else {
             let list = self.list(key);
+            debug_assert_eq!(self.firsts[list], entry.0 + 1, "an entry with none before it is the first");
             self.firsts[list] = after.wrapping_add(1);
         }
         if let Some(link) = self.links.get_mut(after as usize) {

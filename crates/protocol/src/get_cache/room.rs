@@ -57,6 +57,7 @@ impl<M: Mirror, W> Machine<M, W> {
         }
         let generation = self.generation(key);
         let entry = self.entries.insert(Entry::new(*key, generation, len, weight));
+        debug_assert!(self.entries.get(entry).is_filling(), "{entry:?} awaits its bytes");
         let hash = self.hasher.hash(key);
         let heat = self.ghosts.heat(hash, self.ghost_places()).used(self.clock);
         self.mirror.set_heat(entry, heat);
@@ -93,12 +94,15 @@ impl<M: Mirror, W> Machine<M, W> {
             region = self.arena.allocate(units, entry);
             is_made = true;
         }
-        self.entries.get_mut(entry).region = region?;
+        let region = region?;
+        debug_assert_eq!(self.arena.units_of(region), units, "a region has the units that were asked for");
+        self.entries.get_mut(entry).region = region;
         Some(is_made)
     }
 
     /// Adds a chunk, if planned and if there is memory.
     fn grow(&mut self) -> bool {
+        debug_assert!(self.sizing.chunks() <= self.sizing.chunks_max(), "memory is limited");
         let chunks = self.arena.chunks();
         if chunks >= self.sizing.chunks() || self.sizing.is_shrinking() {
             return false;
@@ -154,6 +158,7 @@ impl<M: Mirror, W> Machine<M, W> {
     /// Makes room in the window. If its oldest entry is worth more than other entries, these are evicted instead.
     fn turn_window(&mut self, density: f32, group: Option<Group>, units: u32, left: &mut u32) -> bool {
         let Some((oldest, came_with)) = self.window.pop(&self.entries) else { return false };
+        debug_assert_ne!(self.entries.get(oldest).region, RegionId::NONE, "{oldest:?} has memory");
         if !self.can_go(oldest) {
             self.window.put_back(oldest, came_with);
             return false;
@@ -258,6 +263,7 @@ impl<M: Mirror, W> Machine<M, W> {
         }
         group.units = span.units;
         let members = group.members.iter().flatten().count() as u32;
+        debug_assert!((1..=EVICTIONS_MAX).contains(&members), "so many entries leave for one get");
         (span.units >= units && members <= left).then_some(group)
     }
 
@@ -272,6 +278,7 @@ impl<M: Mirror, W> Machine<M, W> {
             is_displaced = true;
         }
         let known = self.entries.get(entry);
+        debug_assert!(known.is_filling() && known.valid == 0, "{entry:?} is new");
         self.ranges.insert(&known.key, entry, known.claimed);
         self.entries.list(entry);
         Some(is_displaced)
@@ -298,9 +305,9 @@ impl<M: Mirror, W> Machine<M, W> {
         self.evict(entry)
     }
 
-    /// Evicts an entry unless a thread fills or copies it. Returns the hole.
+    /// Evicts an entry unless it is dropped already, or a thread fills or copies it. Returns the hole.
     fn evict(&mut self, entry: EntryId) -> Option<RegionId> {
-        if self.entries.get(entry).is_filling() || !self.mirror.try_close(entry) {
+        if !self.can_go(entry) || !self.mirror.try_close(entry) {
             return None;
         }
         self.stats.evicted += 1;

@@ -34,6 +34,7 @@ pub struct Counts {
 
 impl Counts {
     fn since(&self, start: &Counts) -> Counts {
+        debug_assert!(self.looked_up >= start.looked_up && self.hits >= start.hits, "counts only grow");
         Counts {
             looked_up: self.looked_up - start.looked_up,
             hits: self.hits - start.hits,
@@ -101,6 +102,7 @@ impl Sizing {
 
     /// The arena has one chunk less.
     pub fn on_shrunk(&mut self, chunks: u32) {
+        debug_assert!(chunks < self.chunks_max, "a chunk is gone");
         self.chunks = chunks.max(1);
         self.is_shrinking = self.is_dormant && chunks > 1;
     }
@@ -121,9 +123,11 @@ impl Sizing {
             self.window_start = now;
             self.on_window(&window, chunks, is_roomy);
         }
+        debug_assert!(self.chunks <= self.chunks_max, "memory is limited");
     }
 
     fn on_window(&mut self, window: &Counts, chunks: u32, is_roomy: bool) {
+        debug_assert!(self.fruitless < WINDOWS || self.is_dormant, "lookups stop once they have not paid for long");
         let pays = window.hits * HIT_PART >= window.looked_up;
         if self.is_dormant {
             return if pays {
@@ -147,6 +151,7 @@ impl Sizing {
     }
 
     fn wake(&mut self) {
+        debug_assert!(self.is_dormant, "only a dormant cache wakes");
         self.is_dormant = false;
         self.is_shrinking = false;
         self.fruitless = 0;

@@ -55,6 +55,7 @@ impl Window {
     pub fn on_recent(&mut self, was_hit: bool) {
         self.hit_share -= self.hit_share / 16;
         self.hit_share += if was_hit { 256 } else { 0 };
+        debug_assert!(self.hit_share <= 256 * 16, "no more entries are hit than there are");
     }
 
     /// Whether `units` more fit into the window of a memory of `all` units.
@@ -67,6 +68,7 @@ impl Window {
         if self.order.len() > 2 * entries.listed().len() + 16 {
             self.order.retain(|(known, _)| entries.is_new(*known));
         }
+        debug_assert!(!entries.is_new(entry), "{entry:?} enters the window once");
         entries.get_mut(entry).is_new = true;
         self.order.push_back((entry, heat));
         self.units += units;
@@ -75,6 +77,7 @@ impl Window {
     /// Removes an entry, if present.
     pub fn remove<W>(&mut self, entries: &mut Entries<W>, entry: EntryId, units: u32) {
         if core::mem::take(&mut entries.get_mut(entry).is_new) {
+            debug_assert!(self.units >= units, "the units of the window are counted");
             self.units -= units;
         }
     }

@@ -44,6 +44,7 @@ impl BlockFrames {
 
     /// Records the number of frames serving blocks. Returns whether another one is wanted.
     pub fn wants_more(&mut self, serving: u32) -> bool {
+        debug_assert!(self.credits <= self.each, "credits end at the price of a frame");
         self.is_wanted |= self.credits >= self.each && serving < self.most;
         self.is_wanted
     }

@@ -31,7 +31,8 @@ impl Policy for Clock {
                 Look::Used if search.gives_chance() => search.queues.push_back(RING, frame),
                 Look::Used | Look::Unused if search.spares(frame) => search.queues.push_back(RING, frame),
                 Look::Used | Look::Unused => {
-                    search.queues.remove(frame);
+                    let was_listed = search.queues.remove(frame);
+                    debug_assert!(was_listed, "{frame:?} was in the ring");
                     return Some(frame);
                 }
             }

@@ -83,6 +83,7 @@ impl ClockPro {
     pub fn new(frames: u32) -> ClockPro {
         let entry = Entry { is_hot: false, is_fresh: false, came_at: 0, used_at: 0, came_back: 0, is_soon: false };
         let cold = (frames / COLD_PART).max(COLD_MIN.min(frames / 2));
+        assert!(cold <= frames, "cold pages are some of all");
         ClockPro {
             entries: vec![entry; frames as usize].into(),
             history: History::new(frames),
@@ -105,10 +106,12 @@ impl ClockPro {
         let entry = self.entry(frame);
         (entry.is_hot, entry.used_at) = (true, now);
         queues.push_back(HOT, frame);
+        debug_assert!(queues.len(HOT) <= self.entries.len() as u32, "a frame is in one queue");
     }
 
     fn make_cold(&mut self, frame: FrameId, queues: &mut Queues) {
         let entry = self.entry(frame);
+        debug_assert!(entry.is_hot, "{frame:?} cools");
         (entry.is_hot, entry.is_fresh, entry.came_back) = (false, false, 0);
         queues.push_back(COLD, frame);
     }
@@ -120,6 +123,7 @@ impl ClockPro {
             if self.entry(frame).used_at >= before {
                 return false;
             }
+            debug_assert!(self.entry(frame).is_hot, "{frame:?} is in the queue of hot pages");
             match search.look(frame) {
                 Look::Held => {}
                 Look::InUse | Look::Used => self.make_hot(frame, search.queues),
@@ -138,6 +142,7 @@ impl ClockPro {
         let has_place =
             search.queues.len(HOT) < self.hot_now || self.cool_one(search, RIVALS, self.clearly_before(used_at));
         if has_place {
+            debug_assert!(!self.entry(frame).is_hot, "{frame:?} becomes hot");
             self.make_hot(frame, search.queues);
         }
         has_place
@@ -153,11 +158,14 @@ impl ClockPro {
         let cooled =
             (1..stands_for).take_while(|_| self.cool_one(search, RIVALS, self.clearly_before(used_at))).count();
         self.vacant = (self.vacant + cooled as u32).min(self.hot_max);
+        debug_assert!(self.vacant <= self.hot_max, "only hot pages leave vacant places");
     }
 
     /// The hand passes a cold page. Returns whether the page stays.
     fn pass(&mut self, frame: FrameId, is_used: bool, search: &mut Search<'_>) -> bool {
         let now = self.now;
+        debug_assert!(!self.entry(frame).is_hot, "the hand passes cold pages, and {frame:?} is hot");
+        debug_assert!((self.hot_min..=self.hot_max).contains(&self.hot_now), "hot pages are limited");
         let Entry { is_fresh, came_at, used_at, came_back, is_soon, .. } = *self.entry(frame);
         let is_again = came_back > 0 || (is_used && !is_fresh && age(now, came_at) >= self.apart_min);
         if is_again && self.promote(frame, search, used_at) {
@@ -191,13 +199,16 @@ impl ClockPro {
     }
 
     fn evict(&mut self, frame: FrameId, search: &mut Search<'_>) {
-        search.queues.remove(frame);
+        let was_listed = search.queues.remove(frame);
+        debug_assert!(was_listed, "{frame:?} was in a queue of the policy");
         let Entry { used_at, .. } = *self.entry(frame);
+        debug_assert!(!self.entry(frame).is_hot, "cold pages leave, and {frame:?} is hot");
         self.history.on_evicted(search.page(frame), used_at, self.now);
     }
 
     /// Keeps a cold page possibly without other copies: it replaces an unused hot page, if there is one.
     fn spare(&mut self, frame: FrameId, search: &mut Search<'_>) {
+        debug_assert!(!self.entry(frame).is_hot, "{frame:?} is cold, and stays");
         if self.cool_one(search, RIVALS, u64::MAX) {
             self.make_hot(frame, search.queues);
         } else {
@@ -214,6 +225,7 @@ impl ClockPro {
 
 impl Policy for ClockPro {
     fn on_filled(&mut self, frame: FrameId, page: PageId, queues: &mut Queues) {
+        debug_assert!(queues.list_of(frame).is_none(), "{frame:?} has a new page, and is in no queue");
         self.now += 1;
         let now = self.now;
         let known = self.history.take(page, now);

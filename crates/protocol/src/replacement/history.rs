@@ -67,6 +67,8 @@ impl History {
 
     /// A page was evicted.
     pub fn on_evicted(&mut self, page: PageId, used_at: u64, evicted_at: u64) {
+        let kept = self.recent.evictions.len() + self.sample.evictions.len();
+        debug_assert!(self.gone.len() <= kept, "each page that is remembered has its eviction");
         let unused_for = u32::try_from(evicted_at.saturating_sub(used_at)).unwrap_or(u32::MAX);
         let (place, oldest) = self.recent.push(Eviction { page, at: evicted_at as u32, unused_for });
         *self.gone.get_or_insert_with(page, || place) = place;
@@ -85,9 +87,12 @@ impl History {
     /// Forgets a page. Returns its record, given the time `now`.
     pub fn take(&mut self, page: PageId, now: u64) -> Option<Gone> {
         let place = self.gone.remove(page)?;
+        let kept = self.recent.evictions.len() + self.sample.evictions.len();
+        debug_assert!(self.gone.len() < kept, "each page that is remembered has its eviction");
         let is_sample = place.0 & EvictionRecord::SAMPLE != 0;
         let queue = if is_sample { &self.sample } else { &self.recent };
-        let Eviction { at, unused_for, .. } = *queue.get(place);
+        let Eviction { page: evicted, at, unused_for } = *queue.get(place);
+        debug_assert_eq!(evicted, page, "a page and its eviction lead to each other");
         let evicted_at = now.saturating_sub(age(now, at));
         let used_at = evicted_at.saturating_sub(u64::from(unused_for));
         Some(Gone { used_at, evicted_at, stands_for: if is_sample { SAMPLE } else { 1 } })
@@ -109,6 +114,7 @@ impl Queue {
     /// Appends an eviction. Returns its place, and on overflow the removed first eviction with its place.
     fn push(&mut self, eviction: Eviction) -> (EvictionRecord, Option<(EvictionRecord, Eviction)>) {
         let len = self.evictions.len();
+        debug_assert!(len <= self.len_max, "an overflow removes the first eviction");
         if len == self.evictions.capacity() {
             // Grows in small steps, so that the queue never has more capacity than it needs.
             self.evictions.reserve_exact((len / 8 + 16).min(self.len_max + 1 - len));
@@ -124,7 +130,9 @@ impl Queue {
     }
 
     fn get(&self, place: EvictionRecord) -> &Eviction {
-        &self.evictions[(place.0.wrapping_sub(self.first.0) / EvictionRecord::NUMBER) as usize]
+        let at = place.0.wrapping_sub(self.first.0) / EvictionRecord::NUMBER;
+        debug_assert!((at as usize) < self.evictions.len(), "the eviction is still remembered");
+        &self.evictions[at as usize]
     }
 }
 

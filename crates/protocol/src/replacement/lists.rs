@@ -69,6 +69,7 @@ impl<const N: usize> Lists<N> {
         }
         self.ends[list].back = frame.0;
         self.ends[list].len += 1;
+        debug_assert_eq!(self.front(list).is_some(), self.len(list) > 0, "a queue with frames has a first one");
     }
 
     /// Removes a frame from its queue. Returns whether it was in one.
@@ -83,8 +84,10 @@ impl<const N: usize> Lists<N> {
             NONE => self.ends[list].back = before,
             after => self.nodes[after as usize].before = before,
         }
+        debug_assert!(self.ends[list].len > 0, "{frame:?} was counted in its queue");
         self.ends[list].len -= 1;
         self.lists[frame.0 as usize] = NO_LIST;
+        debug_assert_eq!(self.front(list).is_some(), self.len(list) > 0, "a queue with frames has a first one");
         true
     }
 }

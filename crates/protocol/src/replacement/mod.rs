@@ -168,6 +168,7 @@ impl Replacement {
 
     /// A page is in a frame. Repeated for the same page, the frame may no longer be held.
     pub fn on_filled(&mut self, frame: FrameId, page: PageId, kind: FillKind) {
+        debug_assert_ne!(page, NO_PAGE, "{frame:?} is filled with a page");
         if self.pages[frame.0 as usize] == page {
             return self.on_released(frame);
         }
@@ -191,6 +192,10 @@ impl Replacement {
     /// before its next page.
     pub fn first_guest(&mut self, frames: &mut dyn FrameUse) -> Option<FrameId> {
         let found = self.find_guest(frames, LOOKS_ASIDE, false);
+        debug_assert!(
+            found.is_none_or(|frame| self.queues.list_of(frame).is_none()),
+            "a guest that leaves is in no queue"
+        );
         found.into_iter().for_each(|frame| self.pages[frame.0 as usize] = NO_PAGE);
         found
     }
@@ -201,6 +206,7 @@ impl Replacement {
         if mem::replace(&mut self.pages[frame.0 as usize], NO_PAGE) != NO_PAGE {
             self.queues.remove(frame);
         }
+        debug_assert!(self.queues.list_of(frame).is_none(), "{frame:?} has no page, and is in no queue");
     }
 
     /// A frame may no longer be [`FrameState::Held`].
@@ -239,6 +245,8 @@ impl Replacement {
         if found.is_none() && mem::take(&mut self.may_be_free) && self.release_held(frames, u32::MAX) {
             found = self.find(frames, need);
         }
+        debug_assert!(found.is_none_or(|frame| self.queues.list_of(frame).is_none()), "a victim is in no queue");
+        debug_assert!(found.is_none_or(|frame| self.pages[frame.0 as usize] != NO_PAGE), "a victim has a page");
         match found {
             Some(frame) => self.pages[frame.0 as usize] = NO_PAGE,
             None => self.fruitless = Some(need),
@@ -283,6 +291,7 @@ impl Replacement {
     fn admit(&mut self, frame: FrameId) {
         self.queues.remove(frame);
         let page = self.pages[frame.0 as usize];
+        debug_assert_ne!(page, NO_PAGE, "{frame:?} was in a queue, so it has a page");
         if page != NO_PAGE {
             self.policy.on_filled(frame, page, &mut self.queues);
         }
@@ -292,6 +301,7 @@ impl Replacement {
     fn find_guest(&mut self, frames: &mut dyn FrameUse, looks: u32, is_admitted: bool) -> Option<FrameId> {
         for _ in 0..looks.min(self.queues.len(GUESTS)) {
             let frame = self.queues.front(GUESTS)?;
+            debug_assert_ne!(self.pages[frame.0 as usize], NO_PAGE, "{frame:?} has a guest");
             self.steps += 1;
             let is_idle = frames.state(frame) == FrameState::Idle;
             let is_used = is_idle && frames.take_used(frame);
@@ -311,6 +321,7 @@ impl Replacement {
     fn first_ahead(&mut self, frames: &dyn FrameUse) -> Option<FrameId> {
         for _ in 0..self.queues.len(AHEAD) {
             let frame = self.queues.front(AHEAD)?;
+            debug_assert_ne!(self.pages[frame.0 as usize], NO_PAGE, "{frame:?} has a page that was read ahead");
             self.steps += 1;
             if frames.state(frame) == FrameState::Idle && frames.is_ahead(frame) {
                 self.queues.remove(frame);
@@ -326,6 +337,7 @@ impl Replacement {
         let mut any = false;
         for _ in 0..looks.min(self.queues.len(HELD)) {
             let Some(frame) = self.queues.front(HELD) else { break };
+            debug_assert_ne!(self.pages[frame.0 as usize], NO_PAGE, "{frame:?} has a page");
             self.steps += 1;
             if frames.state(frame) == FrameState::Held {
                 self.queues.push_back(HELD, frame);

@@ -47,6 +47,8 @@ impl Reserve {
 
     /// A page took a frame.
     pub fn on_taken(&mut self) {
+        let most = 2 * self.frames;
+        debug_assert!(self.pages_left <= most && self.kept <= most, "evictions run ahead for so many pages only");
         self.pages_left = self.pages_left.saturating_sub(1);
         self.kept = self.kept.saturating_sub(1);
     }

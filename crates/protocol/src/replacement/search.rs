@@ -1,6 +1,6 @@
 //! A policy's view of frames during the search for a victim, and the limits of the search.
 
-use super::queues::{HELD, Queues};
+use super::queues::{HELD, POLICY, Queues};
 use super::{FrameState, FrameUse};
 use crate::coherence::{FrameId, PageId};
 
@@ -57,6 +57,7 @@ impl<'a> Search<'a> {
 
     /// Examines a frame, which counts as unused from now on.
     pub fn look(&mut self, frame: FrameId) -> Look {
+        debug_assert!(self.queues.list_of(frame) >= Some(POLICY), "a policy looks at frames of its own queues");
         *self.steps += 1;
         match self.frames.state(frame) {
             FrameState::Held => {

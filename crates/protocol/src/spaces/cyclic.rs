@@ -26,6 +26,7 @@ impl Cyclic {
             stripes += u64::from(pages.div_ceil(stripe_pages));
             first.push(stripes);
         }
+        debug_assert!(first.is_sorted(), "a segment continues where the one before ends");
         Cyclic { stripe_pages, first: first.into() }
     }
 
@@ -53,7 +54,13 @@ impl Cyclic {
         // Segments without stripes begin where the next one does.
         let segment = self.first.partition_point(|first| *first <= stripe) - 1;
         let index = (stripe - self.first[segment]) as u32 * self.stripe_pages + place % self.stripe_pages;
-        PageId { space: Space::of_segment(Rank(segment as u32)), index }
+        let found = Rank(segment as u32);
+        debug_assert_eq!(
+            (self.home(found, index), self.place(found, index)),
+            (home, place),
+            "a place leads to its page"
+        );
+        PageId { space: Space::of_segment(found), index }
     }
 
     /// The pages of the largest backing file.

@@ -28,6 +28,7 @@ impl Meeting {
         // The last rank sees each rank's earlier writes, and so do all ranks that it releases.
         let before = self.arrivals.0.fetch_add(1, Ordering::AcqRel);
         let number = before / ranks + 1;
+        debug_assert!(self.over.0.load(Ordering::Relaxed) + 1 >= number, "each rank has seen the meeting before end");
         let is_last = before + 1 == number * ranks;
         if is_last {
             before_over();

@@ -58,11 +58,13 @@ impl<'a> NamedHostBarrier<'a> {
             }
         })?;
         let number = self.seen.load(Ordering::Relaxed) + 1;
+        assert_eq!(self.awaited.load(Ordering::Relaxed), NONE, "this rank has seen the barrier before end");
         self.give(number, told);
-        let (_, is_last) = self.words.meeting.come(self.ranks, || {
+        let (met, is_last) = self.words.meeting.come(self.ranks, || {
             // All ranks have read the old value here, the outcome of the previous barrier.
             self.names_of(number + 1).store(bits(Name::Anonymous), Ordering::Relaxed);
         });
+        assert_eq!(met, number, "the ranks count the same barriers");
         self.awaited.store(number, Ordering::Relaxed);
         self.take_note(&mut phases);
         Ok(is_last)

@@ -44,6 +44,8 @@ impl<'a> HostBarrier<'a> {
     pub(crate) fn begin(&self, completions: &Completions) -> (Option<CompletionId>, bool) {
         let mut begun = Signalproof::lock(&self.begun);
         let mut lets_go = false;
+        let is_awaited = self.awaited.load(Ordering::Relaxed) != NONE;
+        assert_eq!(is_awaited, !begun.is_empty(), "this rank has arrived at the first barrier that it has begun");
         if begun.is_empty() {
             lets_go = self.come();
             if self.is_released() {

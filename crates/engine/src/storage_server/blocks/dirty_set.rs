@@ -29,6 +29,7 @@ impl DirtySet {
 
     fn file_of(&self, block: Block) -> Option<u32> {
         let page = self.numbering.page_of(block);
+        debug_assert!(self.numbering.of_page(page).contains(&block), "a page and its blocks lead to each other");
         (!page.is_of_segment()).then(|| page.slot())
     }
 
@@ -39,7 +40,9 @@ impl DirtySet {
 
     /// The put has ended.
     pub(super) fn end_promise(&mut self, page: HomePage, count: u64) {
-        self.promised -= if page.is_of_segment() { 0 } else { count as usize };
+        let count = if page.is_of_segment() { 0 } else { count as usize };
+        assert!(self.promised >= count, "the blocks of a put were promised when it took them");
+        self.promised -= count;
     }
 
     /// Adds a block. Returns its mark if it is a file's: the file's number of flushes at this time.
@@ -59,6 +62,7 @@ impl DirtySet {
         let was_dirty = self.blocks.remove(&block);
         if let Some(file) = self.file_of(block).filter(|_| was_dirty) {
             self.flushes.on_cleaned(file, mark);
+            assert!(self.of_files > 0, "the dirty block of a file was counted");
             self.of_files -= 1;
         }
         was_dirty
@@ -66,7 +70,8 @@ impl DirtySet {
 
     /// The storage has begun to write a block.
     pub(super) fn begin_write(&mut self, block: Block) {
-        self.blocks.remove(&block);
+        let was_dirty = self.blocks.remove(&block);
+        assert!(was_dirty, "block {block} is written because it is dirty");
         if let Some(file) = self.file_of(block) {
             self.flushes.on_writing(file);
         }
@@ -74,15 +79,18 @@ impl DirtySet {
 
     /// The storage has written a block with this mark.
     pub(super) fn on_written(&mut self, block: Block, mark: u32) {
+        debug_assert!(!self.blocks.contains(&block), "block {block} was being written");
         if let Some(file) = self.file_of(block) {
             self.flushes.on_written(file, mark);
+            assert!(self.of_files > 0, "the dirty block of a file was counted");
             self.of_files -= 1;
         }
     }
 
     /// The storage could not write a block: it is dirty again.
     pub(super) fn on_write_failed(&mut self, block: Block) {
-        self.blocks.insert(block);
+        let is_new = self.blocks.insert(block);
+        debug_assert!(is_new, "block {block} was being written");
         if let Some(file) = self.file_of(block) {
             self.flushes.on_failed(file);
         }

@@ -37,6 +37,10 @@ impl Blocks {
         let block = self.slots.block(at);
         self.zeros.on_written(self.numbering.page_of(block), self.numbering.place_in_page(block));
         self.slots.dirty(at, self.dirty.add(block));
+        debug_assert!(
+            self.dirty.has(block) && self.slots.find(block) == Some(at),
+            "block {block} is dirty in its slot"
+        );
     }
 
     /// Why blocks of the page's file cannot be written, if they cannot.
@@ -56,6 +60,7 @@ impl Blocks {
         let slot = (token - BLOCK_TOKEN) as usize;
         let block = self.slots.block(slot);
         let page = self.numbering.page_of(block);
+        debug_assert!(!page.is_of_segment(), "the job ends with a block of a segment");
         if self.slots.state(slot) == SlotState::Writing {
             self.transfers.on_written();
             let waiting = self.slots.change(slot, SlotState::Writing, SlotState::Dirty);
@@ -160,6 +165,7 @@ impl Blocks {
     pub(in super::super) fn forget_from(&mut self, first: HomePage) {
         self.zeros.forget_from(first);
         self.forget_blocks(self.numbering.rest_of_file(first));
+        debug_assert!(self.slots.among(self.numbering.rest_of_file(first)).next().is_none(), "no block is left");
     }
 
     /// Removes a file without blocks in memory.

@@ -41,25 +41,36 @@ impl Flushes {
 
     /// The storage has begun to write a dirty block.
     pub(super) fn on_writing(&mut self, file: u32) {
-        self.of_file(file).writing += 1;
+        let of_file = self.of_file(file);
+        of_file.writing += 1;
+        debug_assert!(of_file.writing <= of_file.old + of_file.new, "only dirty blocks of file {file} are written");
     }
 
     /// The storage has written the block with this mark.
     pub(super) fn on_written(&mut self, file: u32, mark: u32) {
-        self.of_file(file).writing -= 1;
+        self.end_writing(file);
         self.on_cleaned(file, mark);
     }
 
     /// The storage could not write a block: it stays dirty, and the flush is over.
     pub(super) fn on_failed(&mut self, file: u32) {
-        self.of_file(file).writing -= 1;
+        self.end_writing(file);
         self.in_flight.remove(&file);
+        debug_assert!(self.of_files.contains_key(&file), "the block that was not written is dirty");
+    }
+
+    /// The write of a block has ended.
+    fn end_writing(&mut self, file: u32) {
+        let of_file = self.of_file(file);
+        assert!(of_file.writing > 0, "a block of file {file} was being written");
+        of_file.writing -= 1;
     }
 
     /// A block with this mark is clean, and not being written.
     pub(super) fn on_cleaned(&mut self, file: u32, mark: u32) {
         let of_file = self.of_file(file);
         let count = if mark == of_file.mark { &mut of_file.new } else { &mut of_file.old };
+        assert!(*count > 0, "the dirty block of file {file} was counted");
         *count -= 1;
         let (has_old, has_any) = (of_file.old > 0, of_file.old + of_file.new > 0);
         if !has_old {
@@ -76,6 +87,7 @@ impl Flushes {
         of_file.old += std::mem::take(&mut of_file.new);
         of_file.mark = of_file.mark.wrapping_add(1);
         self.in_flight.insert(file);
+        debug_assert!(self.of_files[&file].old > 0, "a file is forgotten with its last dirty block");
     }
 
     /// Whether the last flush of a file is in progress.
@@ -97,6 +109,7 @@ impl Flushes {
     pub(super) fn next(&mut self) -> Option<(u32, Block)> {
         let behind = (Bound::Excluded(self.last), Bound::Unbounded);
         self.last = self.in_flight.range(behind).next().or(self.in_flight.first()).copied()?;
+        debug_assert!(self.of_files.contains_key(&self.last), "a flush is in progress while blocks are dirty");
         Some((self.last, self.of_files.get(&self.last).map_or(0, |of_file| of_file.cursor)))
     }
 

@@ -34,6 +34,7 @@ impl Blocks {
         let read = |slot: &usize| operation(slots, numbering, *slot, IoDirection::Read);
         let reads: Vec<IoOperation> = self.transfers.reads_due().iter().map(read).collect();
         let begun = submit(storage, IoDirection::Read, &reads);
+        assert!(begun <= reads.len(), "the storage takes what it is given");
         self.transfers.on_reads_begun(begun);
         let has_enough = self.has_enough_clean() && self.jobs.first_waiting().is_none();
         self.cleaning.stop_if(has_enough, self.dirty.is_empty());
@@ -66,12 +67,14 @@ impl Blocks {
         if run.is_empty() {
             return false;
         }
+        debug_assert!(run.len() <= self.transfers.writes_left(), "so many blocks may be written at a time");
         for slot in &run {
             let at = self.in_slot(*slot);
             self.mapped.iter_mut().for_each(|mapped| mapped.protect(at));
         }
         let writes: Vec<IoOperation> = run.iter().map(|slot| self.operation(*slot, IoDirection::Write)).collect();
         let begun = submit(storage, IoDirection::Write, &writes);
+        assert!(begun <= run.len(), "the storage takes what it is given");
         for slot in &run[..begun] {
             self.slots.begin_write(*slot);
             self.dirty.begin_write(self.slots.block(*slot));
@@ -89,6 +92,7 @@ impl Blocks {
         let (most, mut found) = (self.transfers.writes_left(), Vec::new());
         for _ in 0..self.slots.leaving() {
             let Some(slot) = self.slots.next_leaving() else { break };
+            debug_assert!(self.slots.is_leaving(slot), "slot {slot} is of the leaving frame");
             if self.slots.state(slot) == SlotState::Dirty && self.may_write(slot, may_be_written) {
                 found.push(slot);
             }
@@ -101,6 +105,7 @@ impl Blocks {
 
     /// Whether a dirty block may be written now.
     fn may_write(&self, slot: usize, may_be_written: &impl Fn(HomePage) -> bool) -> bool {
+        debug_assert_eq!(self.slots.state(slot), SlotState::Dirty, "slot {slot} is written because it is dirty");
         let page = self.numbering.page_of(self.slots.block(slot));
         !self.slots.is_used(slot) && self.refusal(page).is_none() && may_be_written(page)
     }
@@ -135,6 +140,7 @@ impl Blocks {
         let room = self.transfers.writes_left();
         let run = (first..).take(room).map_while(|block| if self.dirty.has(block) { may(block) } else { None });
         let run: Vec<usize> = run.collect();
+        debug_assert!(!run.is_empty() || room == 0, "the first block of a run may be written");
         let behind = first + run.len() as u64;
         (run, behind)
     }
@@ -152,6 +158,7 @@ impl Blocks {
     /// Takes the last waiting read for a thread to perform.
     pub(in super::super) fn take_read(&mut self) -> Option<IoOperation> {
         let slot = self.transfers.take_last_to_read()?;
+        debug_assert_eq!(self.slots.state(slot), SlotState::Wanted, "slot {slot} waits to be read");
         Some(self.operation(slot, IoDirection::Read))
     }
 
@@ -162,6 +169,7 @@ impl Blocks {
     /// The storage has read or written a block. Returns the copies waiting for it, and for a write its page.
     pub(in super::super) fn on_moved(&mut self, token: u64) -> (Vec<BlockCopies>, Option<HomePage>) {
         let slot = (token - BLOCK_TOKEN) as usize;
+        assert!(slot < self.slots.len(), "token {token} is of a slot");
         let block = self.slots.block(slot);
         let page = self.numbering.page_of(block);
         if self.slots.state(slot) == SlotState::Writing {
@@ -192,6 +200,7 @@ impl Blocks {
     /// The page of the block with a token, and whether it is being read or written.
     pub(in super::super) fn operation_of(&self, token: u64) -> (HomePage, IoDirection) {
         let slot = (token - BLOCK_TOKEN) as usize;
+        assert!(slot < self.slots.len(), "token {token} is of a slot");
         let is_written = self.slots.state(slot) == SlotState::Writing;
         let direction = if is_written { IoDirection::Write } else { IoDirection::Read };
         (self.numbering.page_of(self.slots.block(slot)), direction)
@@ -205,6 +214,7 @@ impl Blocks {
 
 fn operation(slots: &Slots, numbering: Numbering, slot: usize, direction: IoDirection) -> IoOperation {
     let block = slots.block(slot);
+    debug_assert_eq!(slots.find(block), Some(slot), "a block and its slot lead to each other");
     IoOperation {
         direction,
         file: FileSlot(numbering.page_of(block).slot()),

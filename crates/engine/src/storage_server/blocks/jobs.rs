@@ -75,6 +75,7 @@ pub(super) struct Jobs {
 impl Jobs {
     /// Adds a job. `is_written`: its page has been written before.
     pub(super) fn add(&mut self, part: Part, needed: Needed, is_written: bool) -> usize {
+        debug_assert!(needed.count > 0, "a job needs some block");
         *self.of_page.entry(needed.page).or_default() += 1;
         let part = Some(part);
         self.jobs.insert(BlockJob { part, needed, missing: 0, is_written, failed: None, since: None })
@@ -82,7 +83,8 @@ impl Jobs {
 
     /// Ends a job that has been ready.
     pub(super) fn end(&mut self, id: usize) -> Ended {
-        let BlockJob { needed, failed, .. } = self.jobs.remove(id);
+        let BlockJob { needed, failed, part, missing, .. } = self.jobs.remove(id);
+        assert!(part.is_none() && missing == 0, "a job ends after it was ready");
         let left = self.of_page.get_mut(&needed.page).expect("the page has this job");
         *left -= 1;
         let is_last = *left == 0;
@@ -149,7 +151,8 @@ impl Jobs {
 
     /// The first job waits no more.
     pub(super) fn end_first_wait(&mut self) {
-        self.waiting.pop_front();
+        let first = self.waiting.pop_front();
+        debug_assert!(first.is_some_and(|id| self.jobs.contains(id)), "some job waited for slots");
     }
 
     /// A block of a job is missing.
@@ -159,7 +162,9 @@ impl Jobs {
 
     /// A missing block is here, or has failed.
     pub(super) fn on_arrived(&mut self, id: usize) {
-        self.jobs[id].missing -= 1;
+        let job = &mut self.jobs[id];
+        assert!(job.missing > 0, "the job waited for the block");
+        job.missing -= 1;
     }
 
     /// A block of a job could not be read.
@@ -170,6 +175,7 @@ impl Jobs {
     /// Fails a job waiting for slots, which it will not get.
     pub(super) fn refuse(&mut self, id: usize, cause: Cause) {
         let job = &mut self.jobs[id];
+        debug_assert!(job.missing == 0 && job.part.is_some(), "a job that waits for slots has no block yet");
         (job.failed, job.needed.count) = (Some(cause), 0);
     }
 
@@ -223,6 +229,7 @@ mod tests {
         let ready = jobs.take_ready(one).expect("nothing is missing");
         assert_eq!((ready.failed, ready.needed.blocks(), jobs.part(one).is_none()), (Some(Cause(5)), 4..6, true));
         assert!(!jobs.end(one).is_last && jobs.has(page));
+        assert!(jobs.take_ready(other).is_some());
         assert!(jobs.end(other).is_last && !jobs.has(page) && !jobs.has_any_of(1) && jobs.len() == 0);
     }
 

@@ -100,6 +100,7 @@ impl MappedBlocks {
 
     /// Grows the number of slots.
     pub(super) fn grow(&mut self, slots: usize) {
+        debug_assert!(slots >= self.rights.len(), "slots are numbered for good");
         self.rights.resize(slots, None);
     }
 
@@ -137,6 +138,7 @@ impl MappedBlocks {
             self.mapped += 1;
             *self.of_page.entry(at.page.index()).or_default() += 1;
         }
+        debug_assert!(self.mapped <= self.most, "at most so many blocks are mapped");
         true
     }
 
@@ -150,6 +152,8 @@ impl MappedBlocks {
         } else {
             self.unmap(at);
         }
+        let is_protected = self.rights[at.slot] != Some(Access::Write);
+        debug_assert!(is_protected || self.refused.is_some(), "no store changes a block that is being written");
     }
 
     /// Unmaps a block, if it is mapped.
@@ -177,10 +181,13 @@ impl MappedBlocks {
         }
         slots.for_each(|slot| self.forget(slot));
         self.of_page.remove(&index);
+        debug_assert_eq!(self.of_page.values().sum::<u32>(), self.mapped, "each mapped block is of a page");
     }
 
     fn forget(&mut self, slot: usize) {
-        self.mapped -= u32::from(self.rights[slot].take().is_some());
+        let was_mapped = self.rights[slot].take().is_some();
+        assert!(!was_mapped || self.mapped > 0, "the blocks that are mapped are counted");
+        self.mapped -= u32::from(was_mapped);
     }
 }
 
@@ -200,6 +207,7 @@ impl Blocks {
         let is_watched = self.mapped.as_ref().is_some_and(MappedBlocks::is_watched);
         let access = if self.slots.state(slot) == SlotState::Dirty && !is_watched { Access::Write } else { access };
         let at = self.in_slot(slot);
+        debug_assert!(at.page.is_of_segment(), "blocks of files have no address");
         for _ in 0..MAP_TRIES {
             let Some(mapped) = &mut self.mapped else { return };
             if mapped.map(at, access) {

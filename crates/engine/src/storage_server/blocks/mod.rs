@@ -9,6 +9,7 @@
 //! are evicted in clock order. Dirty ones are written behind when clean ones run short or a job lacks room, and
 //! adjacent blocks are written together.
 
+mod check;
 mod cleaning;
 mod dirty_set;
 mod file_blocks;
@@ -116,6 +117,7 @@ impl Blocks {
     /// Makes one of these frames leave, unless another is leaving. [`Blocks::take_returned`] returns it.
     pub(super) fn release_frame(&mut self) {
         for at in self.slots.begin_leaving() {
+            debug_assert!(self.slots.is_leaving(at), "slot {at} is of the leaving frame");
             if self.slots.is_idle(at) {
                 self.vacate(at);
             }
@@ -137,6 +139,7 @@ impl Blocks {
     /// the copies if all blocks are in memory.
     pub(super) fn start(&mut self, part: Part, page: HomePage, is_written: bool) -> Option<BlockCopies> {
         let Range { start: first, end } = self.numbering.of_piece(page, &part.piece);
+        debug_assert!(first < end, "a job is about some bytes");
         let (is_put, maps) = (part.copy.access() == Access::Write, part.copy.mapped_access());
         let needed = Needed { page, first, count: end - first, is_put, maps };
         let id = self.jobs.add(part, needed, is_written);
@@ -180,6 +183,7 @@ impl Blocks {
             return false;
         }
         let here: Vec<usize> = needed.blocks().filter_map(|block| self.slots.find(block)).collect();
+        debug_assert!(here.len() as u64 <= count, "each block has one slot");
         let is_going = |slot: usize| self.slots.is_leaving(slot) && !self.is_unwritten(slot);
         if here.iter().any(|slot| is_going(*slot) || self.slots.state(*slot) == SlotState::Failed) {
             return false;
@@ -226,6 +230,10 @@ impl Blocks {
 
     /// Vacates an idle slot of the leaving frame.
     fn vacate(&mut self, slot: usize) {
+        debug_assert!(
+            self.slots.is_idle(slot) && self.slots.is_leaving(slot),
+            "slot {slot} is idle in a leaving frame"
+        );
         if self.slots.state(slot) == SlotState::Clean {
             self.unmap(slot);
         }
@@ -234,6 +242,7 @@ impl Blocks {
 
     /// Gives a block an idle slot for a job. There must be one.
     fn fill_slot(&mut self, block: Block, id: usize) -> usize {
+        debug_assert!(self.slots.find(block).is_none(), "block {block} has one slot");
         let at = self.idle_slot();
         if self.slots.state(at) == SlotState::Clean {
             self.unmap(at);
@@ -276,6 +285,7 @@ impl Blocks {
     fn bytes_in(&self, part: &Part, block: Block) -> Range<usize> {
         let start = self.numbering.place_in_page(block) as usize * BLOCK_BYTES;
         let (from, to) = (part.piece.offset_bytes, part.piece.offset_bytes + part.piece.len_bytes);
+        debug_assert!(from < start + BLOCK_BYTES && to > start, "the part has bytes in block {block}");
         from.max(start) - start..to.min(start + BLOCK_BYTES) - start
     }
 
@@ -301,6 +311,7 @@ impl Blocks {
     /// job.
     pub(super) fn end(&mut self, id: usize) -> (Vec<BlockCopies>, Option<HomePage>) {
         let jobs::Ended { needed, failed, is_last } = self.jobs.end(id);
+        debug_assert_eq!(is_last, !self.jobs.has(needed.page), "the last job of a page ends");
         if needed.is_put {
             self.dirty.end_promise(needed.page, needed.count);
         }
@@ -321,6 +332,7 @@ impl Blocks {
     /// A job has written a block, or only read it, or has failed. Returns the jobs that waited until it is filled.
     fn end_on_slot(&mut self, at: usize, is_put: bool, failed: Option<Cause>) -> Vec<usize> {
         let state = self.slots.state(at);
+        debug_assert!(self.slots.is_used(at), "slot {at} stays while the job uses it");
         let readers = match (state, failed) {
             (SlotState::Filling, None) => self.slots.change(at, state, SlotState::Dirty),
             (SlotState::Filling, Some(_)) => self.slots.change(at, state, SlotState::Failed),

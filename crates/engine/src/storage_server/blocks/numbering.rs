@@ -18,6 +18,11 @@ pub(super) struct Numbering {
 impl Numbering {
     /// For pages of this size, a power of two of blocks.
     pub(super) fn new(page_bytes: usize) -> Numbering {
+        let blocks = page_bytes / BLOCK_BYTES;
+        assert!(
+            blocks.is_power_of_two() && page_bytes % BLOCK_BYTES == 0,
+            "pages of {page_bytes} bytes have no whole blocks"
+        );
         Numbering { shift: (page_bytes / BLOCK_BYTES).trailing_zeros() }
     }
 
@@ -45,6 +50,7 @@ impl Numbering {
     /// The blocks of a piece of a page.
     pub(super) fn of_piece(self, page: HomePage, piece: &Piece) -> Range<Block> {
         let end_bytes = piece.offset_bytes + piece.len_bytes;
+        debug_assert!(end_bytes.div_ceil(BLOCK_BYTES) as u64 <= self.per_page(), "{piece:?} lies in its page");
         self.at(page, piece.offset_bytes / BLOCK_BYTES)..self.at(page, end_bytes.div_ceil(BLOCK_BYTES))
     }
 

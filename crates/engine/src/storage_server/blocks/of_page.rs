@@ -17,6 +17,7 @@ impl Blocks {
 
     /// A block of a page, if it is in memory.
     pub(in super::super) fn in_memory(&self, page: HomePage, block: usize) -> Option<*mut u8> {
+        debug_assert!((block as u64) < self.numbering.per_page(), "block {block} is in its page");
         let at = self.slots.find(self.numbering.of_page(page).start + block as u64)?;
         self.slots.has_bytes(at).then(|| self.slots.memory(at))
     }
@@ -50,6 +51,7 @@ impl Blocks {
         let clean = self.slots.among(0..Block::MAX).map(|(_, at)| at).filter(|at| self.slots.is_idle(*at));
         let clean: Vec<usize> = clean.collect();
         for at in clean {
+            debug_assert!(!self.dirty.has(self.slots.block(at)), "an idle block is clean");
             self.unmap(at);
             self.slots.forget(at);
         }

@@ -55,6 +55,7 @@ impl Serving {
 
     /// Offset of a slot in the pool's memory.
     pub(super) fn offset_bytes(&self, slot: usize) -> usize {
+        debug_assert!(self.frames[slot / self.each].slots > 0, "slot {slot} has memory");
         let frame = self.frames[slot / self.each].frame.0 as usize;
         (frame * self.each + slot % self.each) * BLOCK_BYTES
     }
@@ -67,11 +68,14 @@ impl Serving {
 
     /// Adds a frame. Returns its place.
     pub(super) fn add(&mut self, frame: FrameId) -> usize {
+        let has = self.frames.iter().any(|one| one.slots > 0 && one.frame == frame);
+        debug_assert!(!has, "{frame:?} serves once");
         let serving = ServingFrame { frame, slots: self.each, is_leaving: false };
         let vacant = self.frames.iter().position(|one| one.slots == 0);
         let at = vacant.unwrap_or(self.frames.len());
         if vacant.is_some() {
             self.frames[at] = serving;
+            assert!(self.away >= self.each, "the slots of the frame that left have no memory");
             self.away -= self.each;
         } else {
             self.frames.push(serving);
@@ -86,6 +90,7 @@ impl Serving {
             return None;
         }
         let at = self.frames.iter().rposition(|one| one.slots > 0)?;
+        debug_assert!(self.frames.iter().all(|one| !one.is_leaving), "one frame leaves at a time");
         self.frames[at].is_leaving = true;
         (self.leaving, self.cursor) = (Some(at), 0);
         Some(at * self.each..(at + 1) * self.each)
@@ -104,6 +109,7 @@ impl Serving {
     /// The next slot of the leaving frame, in turns.
     pub(super) fn next_leaving(&mut self) -> Option<usize> {
         let at = self.leaving?;
+        debug_assert!(self.frames[at].is_leaving, "the frame is leaving");
         let slot = at * self.each + self.cursor % self.each;
         self.cursor += 1;
         Some(slot)
@@ -113,11 +119,13 @@ impl Serving {
     pub(super) fn vacate(&mut self, slot: usize) {
         self.away += 1;
         let serving = &mut self.frames[slot / self.each];
+        assert!(serving.is_leaving && serving.slots > 0, "{:?} is leaving, slot by slot", serving.frame);
         serving.slots -= 1;
         if serving.slots == 0 {
             serving.is_leaving = false;
             self.leaving = None;
             self.count -= 1;
+            assert!(self.returned.is_none(), "one frame leaves at a time");
             self.returned = Some(serving.frame);
         }
     }

@@ -179,6 +179,7 @@ impl Slots {
 
     /// A job uses a slot.
     pub(super) fn begin_use(&mut self, at: usize) {
+        assert!(self.idle > 0 || !self.slots[at].is_idle(), "idle slots are counted");
         self.idle -= usize::from(self.slots[at].is_idle());
         self.slots[at].users += 1;
     }
@@ -186,6 +187,7 @@ impl Slots {
     /// A job has ended with a slot. The last one removes a failed block. [`Slots::note_idle`] follows.
     pub(super) fn end_use(&mut self, at: usize) {
         let slot = &mut self.slots[at];
+        assert!(slot.users > 0, "a job ends its use of slot {at} once");
         slot.users -= 1;
         if slot.users == 0 && slot.state == SlotState::Failed {
             slot.state = SlotState::Free;
@@ -197,6 +199,7 @@ impl Slots {
     pub(super) fn note_idle(&mut self, at: usize) -> bool {
         let is_idle = self.slots[at].is_idle();
         self.idle += usize::from(is_idle);
+        debug_assert!(self.idle <= self.here(), "an idle slot has memory");
         is_idle && self.is_leaving(at)
     }
 
@@ -212,6 +215,7 @@ impl Slots {
 
     /// Moves the clock hand to the next idle slot, which must exist.
     pub(super) fn step(&mut self) -> Step {
+        assert!(self.idle > 0, "some slot is idle");
         loop {
             let at = self.hand;
             self.hand = (at + 1) % self.slots.len();
@@ -231,6 +235,7 @@ impl Slots {
 
     /// The slot behind one, skipping frames that have left.
     fn next_behind(&self, at: usize) -> usize {
+        debug_assert!(at < self.slots.len(), "slot {at} is one of them");
         at.checked_sub(self.own).map_or(at + 1, |at| self.own + self.serving.next_behind(at))
     }
 
@@ -243,6 +248,7 @@ impl Slots {
         }
         (slot.block, slot.state, slot.users, slot.was_used) = (block, state, 1, true);
         self.of_block.insert(block, at);
+        assert!(self.idle > 0, "idle slots are counted");
         self.idle -= 1;
     }
 
@@ -261,12 +267,18 @@ impl Slots {
 
     /// The block of a slot is being written. Puts begin to wait.
     pub(super) fn begin_write(&mut self, at: usize) {
+        assert_eq!(self.slots[at].state, SlotState::Dirty, "slot {at} is written because it is dirty");
         self.slots[at].state = SlotState::Writing;
     }
 
     /// The block of a slot is dirty, with this mark if it is a file's and was clean.
     pub(super) fn dirty(&mut self, at: usize, mark: Option<u32>) {
         let slot = &mut self.slots[at];
+        debug_assert!(
+            matches!(slot.state, SlotState::Clean | SlotState::Dirty),
+            "slot {at} has bytes in {:?}",
+            slot.state
+        );
         slot.state = SlotState::Dirty;
         slot.mark = mark.unwrap_or(slot.mark);
     }
@@ -294,6 +306,9 @@ impl Slots {
         if first == self.slots.len() {
             self.slots.extend(std::iter::repeat_with(|| Slot::new(SlotState::Free)).take(each));
         } else {
+            let are_away =
+                self.slots[first..first + each].iter().all(|slot| slot.state == SlotState::Away && slot.users == 0);
+            debug_assert!(are_away, "the slots of the frame that left are not used");
             self.slots[first..first + each].iter_mut().for_each(|slot| slot.state = SlotState::Free);
         }
         self.idle += each;
@@ -329,6 +344,7 @@ impl Slots {
     /// Removes an idle slot of a leaving frame.
     pub(super) fn vacate(&mut self, at: usize) {
         let slot = &mut self.slots[at];
+        assert!(slot.is_idle() && self.idle > 0, "slot {at} is idle before it goes");
         if slot.state == SlotState::Clean {
             self.of_block.remove(&slot.block);
         }

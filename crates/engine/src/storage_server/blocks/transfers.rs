@@ -24,10 +24,12 @@ impl Transfers {
     pub(super) fn want(&mut self, slot: usize) {
         self.to_read.push_back(slot);
         self.reading += 1;
+        debug_assert!(self.to_read.len() <= self.reading, "slots that wait to be read are counted");
     }
 
     /// The slots to be read now. [`Transfers::on_reads_begun`] follows.
     pub(super) fn reads_due(&mut self) -> &[usize] {
+        debug_assert!(self.to_read.len() <= self.reading, "slots that wait to be read are counted");
         let at_the_disk = self.reading - self.to_read.len();
         let is_due = at_the_disk < TOGETHER || self.to_read.len() >= TOGETHER;
         if is_due { self.to_read.make_contiguous() } else { &[] }
@@ -55,6 +57,7 @@ impl Transfers {
 
     /// A read has ended.
     pub(super) fn on_read(&mut self) {
+        assert!(self.reading > self.to_read.len(), "the block was being read");
         self.reading -= 1;
     }
 
@@ -66,11 +69,18 @@ impl Transfers {
     /// The storage writes this many more slots.
     pub(super) fn on_writes_begun(&mut self, count: usize) {
         self.writing += count;
+        debug_assert!(self.writing <= WRITES_MAX, "so many blocks are written at a time");
     }
 
     /// A write has ended.
     pub(super) fn on_written(&mut self) {
+        assert!(self.writing > 0, "the block was being written");
         self.writing -= 1;
+    }
+
+    /// Numbers of slots being read, or waiting for it, and being written.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        (self.reading, self.writing)
     }
 
     /// Whether the storage has, or is to have, blocks other than `by_threads`, which threads read.

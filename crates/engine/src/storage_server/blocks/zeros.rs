@@ -27,6 +27,7 @@ impl ZeroBlocks {
         }
         self.words += words + ENTRY_WORDS;
         self.pages.insert(page, vec![0; words].into());
+        debug_assert!(self.words <= WORDS_MAX, "the memory for the bits is limited");
     }
 
     /// Whether a block, by its index in the page, is known to be zeros.
@@ -43,6 +44,7 @@ impl ZeroBlocks {
     /// The page is written by other means.
     pub(super) fn forget(&mut self, page: HomePage) {
         if let Some(words) = self.pages.remove(&page) {
+            assert!(self.words >= words.len() + ENTRY_WORDS, "the memory for the bits is counted");
             self.words -= words.len() + ENTRY_WORDS;
         }
     }
@@ -52,6 +54,10 @@ impl ZeroBlocks {
         let behind = self.pages.range(first..HomePage::of_file(first.slot() + 1, 0));
         let pages: Vec<HomePage> = behind.map(|(page, _)| *page).collect();
         pages.into_iter().for_each(|page| self.forget(page));
+        debug_assert!(
+            self.pages.range(first..HomePage::of_file(first.slot() + 1, 0)).next().is_none(),
+            "no page is left"
+        );
     }
 }
 

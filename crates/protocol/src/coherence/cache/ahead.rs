@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 impl Cache {
     pub(in super::super) fn on_prefetch(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        assert!(self.spaces.has(page), "{page:?} is to be read ahead, and exists");
         if !self.contains(page) {
             self.pages.insert(page, CachedPage { ahead: Some(Priority::Soon), ..CachedPage::default() });
             self.awaiting_ahead.push_back(page);
@@ -25,5 +26,6 @@ impl Cache {
         }
         self.pages.insert(page, CachedPage { ahead: Some(Priority::Later), ..CachedPage::default() });
         self.fetch_into_free_frame(page, actions);
+        debug_assert!(self.frame_of(page).is_some(), "{page:?} has the free frame");
     }
 }

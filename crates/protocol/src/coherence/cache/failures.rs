@@ -14,6 +14,10 @@ impl Cache {
         if !matches!(cached.phase, Phase::Fetching { access: Access::Read, data: FetchedData::Missing, .. }) {
             return UNASKED;
         }
+        debug_assert!(
+            !cached.dirty && !cached.is_serving_readers(),
+            "{page:?} is being fetched, so there is no copy of it"
+        );
         if cached.ahead.is_some() {
             actions.push(Action::GiveUp(page));
             self.free_frame(page, actions);
@@ -41,6 +45,7 @@ impl Cache {
         if *has_grant && !granted || granted && *access == Access::Read || cached.overwriter.is_some() {
             return UNASKED;
         }
+        debug_assert!(!cached.dirty && cached.frame.is_some(), "{page:?} is being fetched into a frame");
         if granted && !*has_grant {
             // The message overtook the grant. The page is finished once the grant arrives.
             *data = FetchedData::Failed(cause);
@@ -53,6 +58,8 @@ impl Cache {
     /// Gives up an unreadable page and fails its waiting operations.
     pub(super) fn fail(&mut self, page: PageId, cause: Cause, actions: &mut Vec<Action>) {
         let cached = self.cached(page);
+        assert!(matches!(cached.phase, Phase::Fetching { .. }), "{page:?} was being fetched when its read failed");
+        assert!(cached.overwriter.is_none(), "an operation that overwrites {page:?} needs no read of it");
         let mut waiters = core::mem::take(&mut cached.readers);
         waiters.append(&mut cached.writers);
         actions.push(Action::Fail { page, frame: cached.frame(), waiters, cause });
@@ -70,9 +77,13 @@ impl Cache {
         }
         cached.flushing = false;
         let is_recalled = core::mem::take(&mut cached.is_recalled);
-        self.flushes -= u32::from(cached.deferred.flush.take().is_some());
+        let has_flush = cached.deferred.flush.is_some();
+        assert!(!has_flush || self.flushes > 0, "each write-back that is wanted is counted");
+        cached.deferred.flush = None;
+        self.flushes -= u32::from(has_flush);
         let (evicted, is_closed) = (cached.deferred.evict.take(), cached.access_state == AccessState::Closed);
         // A writer has overtaken this message and accounts for the bytes.
+        debug_assert_ne!(cached.phase, Phase::Evicting, "the copy that was not written stays");
         let is_leaving = cached.is_leaving();
         self.end_eviction(page, evicted);
         if !is_leaving {

@@ -12,6 +12,7 @@ impl Cache {
     }
 
     pub(in super::super) fn on_flush_space(&mut self, space: Space, actions: &mut Vec<Action>) {
+        assert!(space.segment().is_none(), "dirty pages are listed for files only, not for {space:?}");
         let dirty: Vec<PageId> = self.dirty_of_files.range(space.all_pages()).copied().collect();
         dirty.into_iter().for_each(|page| self.on_write_back(page, Priority::Soon, actions));
     }
@@ -54,7 +55,9 @@ impl Cache {
     /// stable and the driver has closed it. Returns its frame, now free.
     pub fn forget_page(&mut self, page: PageId, actions: &mut Vec<Action>) -> FrameId {
         let frame = self.frame_of(page).expect("a stable page has a frame");
+        assert!(self.evictable(frame), "{page:?} is stable when its file is closed or cut");
         self.free_frame(page, actions);
+        assert!(!self.contains(page), "no operation waits for {page:?}, whose file is closed or cut");
         frame
     }
 

@@ -49,6 +49,7 @@ impl Cache {
 
     /// A later order supersedes an earlier one: the home waits for the answer to the last.
     fn note_order(&mut self, page: PageId, version: CopyVersion) {
+        debug_assert!(self.frame_of(page).is_none(), "an order is noted while {page:?} awaits a frame");
         let last = self.for_others.entry(page).or_insert(version);
         *last = version.max(*last);
     }
@@ -59,6 +60,7 @@ impl Cache {
         for (page, version) in mem::take(&mut self.for_others) {
             actions.push(send_home(self.rank, page, ToHome::Decline { version }));
             let cached = self.cached(page);
+            assert_eq!(cached.phase, Phase::AwaitingFrame, "{page:?} is wanted for others until it has a frame");
             if !cached.readers.is_empty() || !cached.writers.is_empty() || cached.overwriter.is_some() {
                 continue;
             }

@@ -2,7 +2,7 @@
 
 use super::super::{Action, FrameId, PageId, Priority, ToHome, send_home};
 use super::Cache;
-use super::page::{CachedPage, Phase};
+use super::page::{AccessState, CachedPage, Phase};
 use alloc::vec::Vec;
 
 impl Cache {
@@ -16,6 +16,7 @@ impl Cache {
             Some(_) => Priority::Later,
         };
         self.evictions += 1;
+        assert!(self.evictions <= self.frames(), "each eviction frees another frame");
         self.cached(page).deferred.evict = Some(priority);
         if priority != Priority::Now {
             self.unhurried.push_back(page);
@@ -29,6 +30,8 @@ impl Cache {
         let home = self.spaces.home(page);
         let cached = self.cached(page);
         let copy = cached.copy;
+        assert_eq!(cached.access_state, AccessState::Closed, "{page:?} leaves once no operation uses it");
+        assert!(cached.deferred.evict.is_some(), "the driver has chosen {page:?} to leave");
         if cached.outgoing > 0 || cached.phase == Phase::Evicting {
             return;
         }
@@ -53,6 +56,7 @@ impl Cache {
         self.mark_clean(page);
         let cached = self.pages.remove(page).expect("a page with a frame is known");
         assert_eq!(cached.outgoing, 0, "{page:?} is still being read");
+        assert!(cached.overwriter.is_none(), "the operation that overwrites {page:?} needs its frame");
         let frame = cached.frame();
         self.free.push(frame);
         self.end_eviction(page, cached.deferred.evict);
@@ -68,6 +72,7 @@ impl Cache {
     /// Ends the eviction of a page, if one of this priority was in flight.
     pub(super) fn end_eviction(&mut self, page: PageId, evicted: Option<Priority>) {
         let Some(priority) = evicted else { return };
+        assert!(self.evictions > 0, "the eviction of {page:?} was counted");
         self.evictions -= 1;
         if priority != Priority::Now {
             self.unhurried.remove(page);
@@ -76,6 +81,7 @@ impl Cache {
 
     /// Queues a page with waiting operations for a frame.
     pub(super) fn await_frame(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        debug_assert!(self.contains(page) && self.frame_of(page).is_none(), "{page:?} is known and has no frame");
         self.awaiting_frame.push_back(page);
         self.hand_out_frames(actions);
         self.hurry_evictions(actions);
@@ -83,6 +89,7 @@ impl Cache {
 
     /// An operation now waits for a page being read ahead.
     pub(super) fn hurry_fetch(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        debug_assert!(self.cached(page).ahead.is_none(), "an operation waits for {page:?} now");
         if self.cached(page).phase == Phase::AwaitingFrame {
             self.awaiting_ahead.remove(page);
             self.awaiting_frame.push_back(page);
@@ -94,10 +101,12 @@ impl Cache {
 
     /// Raises evictions to urgent until as many are urgent as pages await a frame.
     fn hurry_evictions(&mut self, actions: &mut Vec<Action>) {
+        assert!(self.unhurried.len() <= self.evictions as usize, "only pages that leave can be unhurried");
         while self.evictions as usize - self.unhurried.len() < self.awaiting_frame.len() {
             let Some(page) = self.unhurried.pop_front() else { return };
             let home = self.spaces.home(page);
             let cached = self.cached(page);
+            debug_assert!(cached.deferred.evict.is_some(), "{page:?} leaves, at less haste so far");
             cached.deferred.evict = Some(Priority::Now);
             if cached.phase == Phase::Evicting || cached.flushing {
                 actions.push(send_home(home, page, ToHome::Hurry));
@@ -107,6 +116,10 @@ impl Cache {
 
     /// Takes a free frame that no page awaits, for a use other than pages. [`super::super::Event::Freed`] returns it.
     pub fn take_free_frame(&mut self) -> Option<FrameId> {
+        debug_assert!(
+            self.free.is_empty() || self.starving() == 0,
+            "free frames go to the pages that await them first"
+        );
         if self.awaiting_frame.is_empty() && self.awaiting_ahead.len() == 0 {
             self.free.take(0, core::iter::empty())
         } else {
@@ -116,6 +129,7 @@ impl Cache {
 
     /// A frame taken for another use is free again.
     pub(in super::super) fn on_freed(&mut self, frame: FrameId, actions: &mut Vec<Action>) {
+        assert!(self.page_in(frame).is_none(), "{frame:?} was used for something else than pages");
         self.free.push(frame);
         self.hand_out_frames(actions);
     }
@@ -156,6 +170,7 @@ impl Cache {
     /// Gives the page a free frame and asks its home for the access the waiters need.
     pub(super) fn fetch_into_free_frame(&mut self, page: PageId, actions: &mut Vec<Action>) {
         let frame = self.take_frame(page);
+        debug_assert!(self.frame_of(page).is_none(), "{page:?} gets its only frame");
         self.for_others.remove(&page);
         let request = self.pages.place(page, frame).fetch(frame);
         let home = self.spaces.home(page);

@@ -37,6 +37,7 @@ impl FreeFrames {
 
     /// Sets groups of at most `frames` frames; at least `GROUPS_MIN` groups remain. No frame may have been taken.
     pub fn in_groups(self, frames: u32) -> FreeFrames {
+        assert!(self.fresh == 0 && self.begun.items.is_empty(), "groups are set before the first frame is taken");
         const GROUPS_MIN: u32 = 4;
         let most = frames.min(self.frames() / GROUPS_MIN).max(1);
         let group = 1 << most.ilog2();
@@ -71,6 +72,7 @@ impl FreeFrames {
                 self.whole.push(group);
             }
         }
+        debug_assert!(self.len() <= self.frames() as usize, "no more frames are free than there are");
     }
 
     /// Takes a frame for the page at `index`. `adjacent` yields the frames implied by resident pages of the same group;
@@ -107,18 +109,22 @@ impl FreeFrames {
 
     /// Begins a fresh group. Returns the frame for the page at `index`.
     fn begin_fresh(&mut self, index: u32) -> FrameId {
+        debug_assert!(self.fresh < self.frames(), "a group is left to begin");
         let group = self.fresh / self.group;
         let first = self.fresh;
         self.fresh += self.len_of(group);
         let frame = self.place_in(group, index);
         (first..self.fresh).rev().map(FrameId).filter(|other| *other != frame).for_each(|other| self.push(other));
+        debug_assert!(!self.begun.has(frame.0) && frame.0 < self.fresh, "{frame:?} is taken from the group");
         frame
     }
 
     fn remove(&mut self, frame: FrameId) -> FrameId {
+        assert!(self.begun.has(frame.0), "{frame:?} is taken and was free");
         self.begun.remove(frame.0);
         let group = frame.0 / self.group;
         if let Some(free) = self.free_in.get_mut(group as usize) {
+            assert!(*free > 0, "the free frames of group {group} are counted");
             *free -= 1;
             if self.whole.has(group) {
                 self.whole.remove(group);
@@ -151,13 +157,16 @@ impl Stack {
 
     /// `number` must not be on the stack.
     fn push(&mut self, number: u32) {
+        debug_assert!(!self.has(number), "{number} is on the stack once");
         self.places[number as usize] = self.items.len() as u32;
         self.items.push(number);
     }
 
     /// `number` must be on the stack.
     fn remove(&mut self, number: u32) {
+        debug_assert!(self.has(number), "{number} is on the stack");
         let place = core::mem::replace(&mut self.places[number as usize], NONE);
+        debug_assert_eq!(self.items.get(place as usize), Some(&number), "a number is where its place says");
         self.items.swap_remove(place as usize);
         if let Some(moved) = self.items.get(place as usize) {
             self.places[*moved as usize] = place;

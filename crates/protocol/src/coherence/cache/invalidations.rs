@@ -93,6 +93,7 @@ impl Cache {
         }
         relay.awaited -= copies;
         relay.gone += copies;
+        debug_assert!(relay.gone > 0, "what is answered for is gone");
         if relay.awaited == 0 {
             let Relay { by, gone, .. } = self.relays.swap_remove(at);
             actions.push(self.acknowledgement(page, Invalidation { version, by }, gone));
@@ -109,6 +110,7 @@ impl Cache {
     }
 
     fn acknowledgement(&self, page: PageId, asked: Invalidation, copies: u32) -> Action {
+        debug_assert!(copies > 0, "a rank answers for some copy");
         let Invalidation { version, by } = asked;
         if by == self.spaces.home(page) {
             send_home(by, page, ToHome::Acknowledge { version, copies })

@@ -22,6 +22,7 @@
 //! [`Cache::run_deferred`] runs them.
 
 mod ahead;
+mod check;
 mod failures;
 mod file_pages;
 mod for_others;
@@ -135,6 +136,7 @@ impl Cache {
     }
 
     pub(super) fn on_want(&mut self, page: PageId, access: Access, waiter: Waiter, actions: &mut Vec<Action>) {
+        assert!(self.spaces.has(page), "{page:?} is wanted, and exists");
         let is_new = !self.contains(page);
         let cached = self.pages.get_or_default(page);
         match access {
@@ -151,6 +153,7 @@ impl Cache {
     }
 
     pub(super) fn on_overwrite(&mut self, page: PageId, waiter: Waiter, actions: &mut Vec<Action>) {
+        assert!(self.spaces.has(page), "{page:?} is wanted, and exists");
         if !self.may_overwrite(page) {
             return self.on_want(page, Access::Write, waiter, actions);
         }
@@ -177,6 +180,7 @@ impl Cache {
         cached.deferred.flush = Some(before.map_or(priority, |before| before.min(priority)));
         if before.is_none() {
             self.flushes += 1;
+            debug_assert!(self.flushes <= self.frames(), "a page has one write-back at a time");
             self.write_back(page, actions);
         }
     }
@@ -189,16 +193,18 @@ impl Cache {
     }
 
     pub(super) fn on_transferred(&mut self, outgoing: Outgoing, actions: &mut Vec<Action>) {
-        let Outgoing { page, forward, .. } = outgoing;
+        let Outgoing { page, forward, from } = outgoing;
         let data = ToCache::Data { version: forward.version, grant: forward.grant, zeros: false };
         actions.push(send_cache(forward.to, page, data));
         let cached = self.cached(page);
+        assert_eq!(cached.frame, Some(from), "{page:?} stays in its frame while it is sent");
         match (forward.access, cached.phase) {
             (Access::Write, Phase::Leaving { upgrade: true }) => {
                 cached.phase = Phase::Fetching { access: Access::Write, data: FetchedData::Missing, granted: false };
             }
             (Access::Write, Phase::Leaving { upgrade: false }) => self.free_frame(page, actions),
             (Access::Read, _) => {
+                assert!(cached.outgoing > 0, "each transfer of {page:?} ends once");
                 cached.outgoing -= 1;
                 if cached.outgoing == 0 && cached.access_state == AccessState::Closed && cached.deferred.evict.is_some()
                 {
@@ -214,6 +220,7 @@ impl Cache {
         let Phase::Fetching { data, .. } = &mut self.cached(page).phase else {
             panic!("{page:?} was not being fetched")
         };
+        assert!(matches!(*data, FetchedData::Missing | FetchedData::Clearing), "{page:?} is filled once, not {data:?}");
         *data = FetchedData::There;
         self.finish_fetch(page, actions);
     }
@@ -341,6 +348,7 @@ impl Cache {
     fn write_back(&mut self, page: PageId, actions: &mut Vec<Action>) {
         let home = self.spaces.home(page);
         let cached = self.cached(page);
+        debug_assert!(cached.dirty, "{page:?} has bytes to be written back");
         match cached.phase {
             Phase::Owned => self.close(page, actions),
             Phase::Shared | Phase::Upgrading if !cached.flushing && cached.deferred.evict.is_none() => {
@@ -358,9 +366,11 @@ impl Cache {
         let cached = self.cached(page);
         (cached.flushing, cached.is_recalled) = (false, false);
         let (was_dirty, flush) = (mem::replace(&mut cached.dirty, false), cached.deferred.flush.take());
+        assert!(flush.is_none() || self.flushes > 0, "each write-back that is wanted is counted");
         self.flushes -= u32::from(flush.is_some());
         if was_dirty && page.space.segment().is_none() {
-            self.dirty_of_files.remove(&page);
+            let was_listed = self.dirty_of_files.remove(&page);
+            assert!(was_listed, "{page:?} was dirty, and listed");
         }
     }
 
@@ -385,13 +395,15 @@ impl Cache {
     fn become_owner(&mut self, page: PageId, actions: &mut Vec<Action>) {
         let home = self.spaces.home(page);
         let cached = self.cached(page);
+        assert!(!cached.is_leaving() && !cached.is_serving_readers(), "{page:?} gets an owner, and nobody else a copy");
         cached.phase = Phase::Owned;
         // The grant voids a flush in flight: its Evict names the copy from before the grant.
         (cached.flushing, cached.is_recalled) = (false, false);
         let (was_dirty, flush) = (mem::replace(&mut cached.dirty, true), cached.deferred.flush.is_some());
         actions.push(send_home(home, page, ToHome::Done { version: cached.copy }));
         if !was_dirty && page.space.segment().is_none() {
-            self.dirty_of_files.insert(page);
+            let is_new = self.dirty_of_files.insert(page);
+            assert!(is_new, "{page:?} was clean, and not listed");
         }
         self.open(page, actions);
         if flush {
@@ -404,6 +416,7 @@ impl Cache {
     fn open(&mut self, page: PageId, actions: &mut Vec<Action>) {
         let home = self.spaces.home(page);
         let cached = self.cached(page);
+        assert!(cached.phase.has_copy() && cached.phase != Phase::Evicting, "{page:?} is opened in {:?}", cached.phase);
         let access = cached.access();
         let mut waiters = mem::take(&mut cached.readers);
         if access == Access::Write {
@@ -423,6 +436,7 @@ impl Cache {
     /// Runs the page's deferred actions as soon as no operation here uses it.
     fn close(&mut self, page: PageId, actions: &mut Vec<Action>) {
         let cached = self.cached(page);
+        assert!(cached.phase.has_copy(), "{page:?} is closed in {:?}", cached.phase);
         match cached.access_state {
             AccessState::Open(_) => {
                 cached.access_state = AccessState::Closing;
@@ -436,6 +450,7 @@ impl Cache {
     /// Runs the deferred actions of a closed page, then reopens it if its copy stays.
     fn run_deferred(&mut self, page: PageId, actions: &mut Vec<Action>) {
         let cached = self.cached(page);
+        assert_eq!(cached.access_state, AccessState::Closed, "no operation uses {page:?} any more");
         let upgrade = cached.phase == Phase::Upgrading;
         if let Some(asked) = cached.deferred.invalidate.take() {
             self.acknowledge(page, asked, actions);

@@ -48,7 +48,8 @@ impl Notices {
     }
 
     pub fn add(&mut self, home: Rank, page: PageId, copy: CopyVersion) {
-        self.by_home.insert((home, page), copy);
+        let before = self.by_home.insert((home, page), copy);
+        assert!(before.is_none(), "{page:?} came back only after its home had been told that it was gone");
     }
 
     pub fn is_empty(&self) -> bool {
@@ -71,7 +72,9 @@ impl Notices {
     pub fn take_along(&mut self, home: Rank, page: PageId) -> Vec<(PageId, CopyVersion)> {
         let its = self.take(home, page).map(|copy| (page, copy));
         let others = ALONG_MAX - usize::from(its.is_some());
-        its.into_iter().chain(self.take_of(home, others)).collect()
+        let along: Vec<_> = its.into_iter().chain(self.take_of(home, others)).collect();
+        debug_assert!(along.len() <= ALONG_MAX, "what goes along fits beside the message");
+        along
     }
 
     /// On overflow, takes all notices of one home.
@@ -159,5 +162,6 @@ impl Cache {
         }
         let surplus = self.notices.take_surplus();
         self.tell_of(surplus, actions);
+        assert!(self.notices.len() <= self.notices_max(), "at most so many homes have yet to be told");
     }
 }

@@ -107,6 +107,15 @@ impl CachedPage {
 
     /// Gets a frame and starts to fetch the access the waiters need. Returns the request to the home.
     pub fn fetch(&mut self, frame: FrameId) -> ToHome {
+        debug_assert!(
+            !self.phase.has_copy() && !self.dirty && self.outgoing == 0,
+            "a page is fetched without a copy here"
+        );
+        debug_assert!(self.frame.is_none_or(|known| known == frame), "a page is fetched again into its own frame");
+        debug_assert!(
+            self.ahead.is_none() || self.writers.is_empty(),
+            "no operation waits for a page that is read ahead"
+        );
         self.frame = Some(frame);
         let access = if self.writers.is_empty() && self.overwriter.is_none() { Access::Read } else { Access::Write };
         self.phase = Phase::Fetching { access, data: FetchedData::Missing, granted: false };

@@ -117,6 +117,7 @@ impl Pages {
         }
         if self.transient.get(page).is_none() {
             let frame = self.places.get(page)?.frame()?;
+            debug_assert_eq!(self.page_in(frame), Some(page), "a page and its frame lead to each other");
             let cached = self.stable(frame)?;
             self.transient.get_or_insert_with(page, || cached);
             self.note(frame, Content::Transient, CopyVersion(0));
@@ -142,6 +143,8 @@ impl Pages {
 
     /// Assigns an empty frame to a page without one.
     pub fn place(&mut self, page: PageId, frame: FrameId) -> &mut CachedPage {
+        assert!(self.page_in(frame).is_none(), "{frame:?} is empty before {page:?} gets it");
+        debug_assert!(self.frame_of(page).is_none(), "{page:?} has one frame");
         *self.places.get_mut(page).expect("it waits for a frame") = PageFrame(frame.0);
         self.pages[frame.0 as usize] = page;
         self.note(frame, Content::Transient, CopyVersion(0));
@@ -154,10 +157,16 @@ impl Pages {
         let cached = self.transient.remove(page);
         self.pending_dirty.remove(&page);
         let Some(frame) = place.frame() else { return cached };
+        assert_eq!(self.page_in(frame), Some(page), "a page and its frame lead to each other");
         let cached = cached.or_else(|| self.stable(frame));
         self.pages[frame.0 as usize] = NO_PAGE;
         self.note(frame, Content::Nothing, CopyVersion(0));
         cached
+    }
+
+    /// The transient page accessed last.
+    pub fn touched(&self) -> Option<(PageId, &CachedPage)> {
+        self.touched.and_then(|page| Some((page, self.transient.get(page)?)))
     }
 
     /// Makes the last accessed page stable, if possible.
@@ -175,6 +184,7 @@ impl Pages {
             _ => return,
         };
         if stable(frame, content, copy).as_ref() == Some(cached) {
+            debug_assert_eq!(self.contents[frame.0 as usize], Content::Transient, "{frame:?} is not stable yet");
             self.transient.remove(page);
             self.note(frame, content, copy);
         }
@@ -233,6 +243,8 @@ impl Pages {
     }
 
     fn note(&mut self, frame: FrameId, content: Content, copy: CopyVersion) {
+        let is_stable = !matches!(content, Content::Nothing | Content::Transient);
+        debug_assert!(is_stable || copy == CopyVersion(0), "only the copies of stable pages are noted here");
         self.contents[frame.0 as usize] = content;
         self.copies[frame.0 as usize] = copy;
     }
@@ -246,6 +258,7 @@ impl Cache {
 }
 
 fn note_pending_dirty(pending_dirty: &mut BTreeSet<PageId>, page: PageId, cached: &CachedPage) {
+    debug_assert!(page.space.segment().is_none(), "only pages of files are counted");
     if !cached.dirty && cached.will_be_dirty() {
         pending_dirty.insert(page);
     } else {

@@ -29,6 +29,7 @@ impl PageQueue {
         *self.behind(before) = Some(page);
         let known = self.links.insert(page, Links { before, behind: None });
         assert!(known.is_none(), "{page:?} is in the queue twice");
+        debug_assert!(self.first.is_some() && self.last == Some(page), "{page:?} is the last of the queue");
     }
 
     pub fn pop_front(&mut self) -> Option<PageId> {
@@ -42,6 +43,7 @@ impl PageQueue {
         let Some(Links { before, behind }) = self.links.remove(&page) else { return };
         *self.behind(before) = behind;
         *self.before(behind) = before;
+        debug_assert_eq!(self.first.is_none(), self.links.is_empty(), "a queue with pages has a first one");
     }
 
     /// The link to the successor of `page`, or to the first page.

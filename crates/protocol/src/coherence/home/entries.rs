@@ -76,6 +76,8 @@ impl Entries {
     pub fn open(&mut self, page: PageId) -> &mut Entry {
         let record = self.records.get_or_insert_with(page, || Record::Transient);
         let known = mem::replace(record, Record::Transient);
+        let was_transient = matches!(known, Record::Transient);
+        debug_assert!(was_transient || self.transient.get(page).is_none(), "{page:?} has one entry");
         if page.space.segment().is_none() {
             self.dirty_of_files.remove(&page);
         }
@@ -94,10 +96,13 @@ impl Entries {
 
     /// Makes a transient entry stable if nothing is in flight, or drops it if it is empty.
     pub fn settle(&mut self, page: PageId) {
-        if self.transient.get(page).is_none_or(|entry| !entry.is_quiet() || entry.io.is_some()) {
+        let Some(entry) = self.transient.get(page) else { return };
+        entry.check(page);
+        if !entry.is_quiet() || entry.io.is_some() {
             return;
         }
         let Some(Entry { holders, dirty_owner, .. }) = self.transient.remove(page) else { return };
+        debug_assert!(holders.len() > 0 || dirty_owner.is_none(), "{page:?} has no holder, so the file has its bytes");
         if dirty_owner.is_some() && page.space.segment().is_none() {
             self.dirty_of_files.insert(page);
         }

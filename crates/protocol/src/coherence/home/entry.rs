@@ -179,6 +179,7 @@ impl Entry {
                 return Err("word that it has no copy of a page whose newest bytes it has");
             }
             self.holders.remove(holder);
+            debug_assert!(self.holder(holder.rank).is_none(), "{:?} had one copy", holder.rank);
             if let Transaction::Reads(readers) = &mut self.transaction {
                 readers.aside.stir(holder.rank);
             }
@@ -249,6 +250,7 @@ impl Entry {
                 self.push_unless(reader.forgotten, holder);
             }
         }
+        debug_assert!(self.io.is_none(), "{from:?} has the page, so its I/O has ended");
         Ok(())
     }
 
@@ -291,12 +293,14 @@ impl Write {
     pub fn grant_with_data(&mut self) -> bool {
         let grant = !self.granted && self.acknowledgements == 0;
         self.granted |= grant;
+        debug_assert!(!self.granted || self.acknowledgements == 0, "a write is granted once no other copy is left");
         grant
     }
 
     /// Gets the data from the backing file, or zeros if no rank has written the page. Returns the load's priority, if
     /// there is a load.
     pub fn fetch_from_file(&mut self, page: PageId, is_written: bool, actions: &mut Vec<Action>) -> Option<Priority> {
+        assert_ne!(self.data, WriteData::Loading, "{page:?} is read once for a write");
         if is_written {
             self.data = WriteData::Loading;
             let priority = Priority::Now;

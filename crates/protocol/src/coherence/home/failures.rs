@@ -18,6 +18,7 @@ impl Home {
         actions: &mut Vec<Action>,
     ) -> Result<(), Violation> {
         let entry = self.entry_mut(page);
+        assert!(entry.io.is_some(), "{page:?} was being read");
         entry.io = None;
         match (&mut entry.transaction, cause) {
             (Transaction::First { requester, loading: true, .. }, _) => {
@@ -44,6 +45,7 @@ impl Home {
             return;
         }
         actions.push(send_cache(write.requester, page, ToCache::Unreadable { granted: write.granted, cause }));
+        assert!(entry.dirty_owner.is_none(), "the newest bytes of {page:?} are not in a pool");
         entry.transaction = Transaction::Idle;
         entry.holders = Default::default();
     }
@@ -59,6 +61,7 @@ impl Home {
         let Transaction::WriteBack { from, copy, .. } = mem::take(&mut entry.transaction) else {
             panic!("a store failed outside a write-back");
         };
+        assert_eq!(entry.dirty_owner, Some(from), "{from:?} still accounts for the bytes of {page:?}");
         entry.io = None;
         actions.push(send_cache(from, page, ToCache::Unwritten { copy, cause }));
         entry.end_recalls(page, cause, actions);

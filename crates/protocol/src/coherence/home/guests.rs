@@ -34,6 +34,7 @@ impl Home {
     pub(super) fn start_dismissal(&mut self, page: PageId, actions: &mut Vec<Action>) {
         let mut acknowledgements = 0;
         let version = self.next_version();
+        debug_assert_eq!(self.entry(page).transaction, Transaction::Idle, "a dismissal has {page:?} to itself");
         if self.are_all_guests(page) {
             let holders: Vec<Rank> = self.entry(page).holders.iter().map(|holder| holder.rank).collect();
             acknowledgements = self.invalidate(page, &holders, version, actions);
@@ -48,6 +49,7 @@ impl Home {
     pub(super) fn end_dismissal(&mut self, page: PageId, actions: &mut Vec<Action>) {
         let entry = self.entry_mut(page);
         if matches!(entry.transaction, Transaction::Dismissal { .. }) {
+            debug_assert!(entry.dirty_owner.is_none(), "guests account for no bytes of {page:?}");
             (entry.transaction, entry.holders) = (Transaction::Idle, Holders::Nobody);
         }
         actions.push(Action::Dismissed(page));

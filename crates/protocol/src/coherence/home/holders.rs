@@ -93,6 +93,7 @@ impl Holders {
 
     /// Pushes a holder on top.
     pub fn push_top(&mut self, holder: Holder) {
+        debug_assert!(self.of(holder.rank).is_none(), "{:?} holds the page once", holder.rank);
         match self {
             Holders::Nobody => *self = Holders::One(holder),
             Holders::One(one) => *self = Holders::List(VecDeque::from([*one, holder])),
@@ -109,6 +110,7 @@ impl Holders {
 
     /// Moves a holder to the bottom.
     pub fn sink(&mut self, holder: Holder) {
+        debug_assert!(self.contains(&holder), "{holder:?} is moved, not added");
         match self {
             Holders::Nobody | Holders::One(_) => {}
             Holders::List(all) => {
@@ -154,13 +156,16 @@ impl Many {
     }
 
     fn place(&mut self, place: i64, holder: Holder) {
-        self.order.insert(place, holder);
+        let before = self.order.insert(place, holder);
+        debug_assert!(before.is_none(), "each holder has its own place");
         self.places.insert(holder.rank, place);
+        debug_assert_eq!(self.order.len(), self.places.len(), "each holder has one place");
     }
 
     fn remove(&mut self, rank: Rank) {
         if let Some(place) = self.places.remove(&rank) {
-            self.order.remove(&place);
+            let gone = self.order.remove(&place);
+            debug_assert!(gone.is_some_and(|holder| holder.rank == rank), "{rank:?} is at its place");
         }
     }
 }

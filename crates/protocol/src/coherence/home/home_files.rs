@@ -13,6 +13,7 @@ impl Home {
 
     /// A file is closed: forgets its pages.
     pub(in super::super) fn remove_file(&mut self, file: Space) {
+        assert!(file.segment().is_none(), "segments stay, and {file:?} is one");
         let known: Vec<PageId> = self.known_pages_of(file).collect();
         known.into_iter().for_each(|page| self.entries.remove(page));
         self.written.remove_file(file);

@@ -20,6 +20,7 @@ impl Home {
         version: CopyVersion,
         actions: &mut Vec<Action>,
     ) -> u32 {
+        debug_assert!(holders.len() <= self.entry(page).holders.len(), "only holders of {page:?} are told");
         let invalidate = |rank: &Rank| send_cache(*rank, page, ToCache::Invalidate { version });
         if !self.awaits_invalidations() || holders.len() <= self.told_itself_max {
             actions.extend(holders.iter().map(invalidate));
@@ -63,6 +64,7 @@ impl Home {
             return UNASKED;
         }
         write.acknowledgements -= copies;
+        debug_assert!(!write.granted, "{page:?} was not granted while copies were left");
         if write.acknowledgements == 0 && !write.granted && write.has_data() {
             write.granted = true;
             actions.push(send_cache(write.requester, page, ToCache::Grant { version }));

@@ -30,6 +30,11 @@ impl Home {
             return Ok(false);
         }
         let version = self.next_version();
+        debug_assert_eq!(
+            self.entry(page).transaction,
+            Transaction::Idle,
+            "{page:?} is fetched before its request starts"
+        );
         let own = self.rank;
         let entry = self.entry_mut(page);
         let priority = entry.priority_with(&request);

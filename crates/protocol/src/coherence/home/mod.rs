@@ -33,6 +33,7 @@
 //! Requests about a page are served in the order of arrival. Reads served by holders run concurrently. Every other
 //! request has the page to itself, so the backing file is read once, and an invalidation misses no reader.
 
+mod check;
 mod entries;
 mod entry;
 mod failures;
@@ -181,9 +182,11 @@ impl Home {
     /// [`Action::Load`] is done: the page is in the requester's frame.
     pub(super) fn on_loaded(&mut self, page: PageId, actions: &mut Vec<Action>) {
         let entry = self.entry_mut(page);
+        assert!(entry.io.is_some(), "{page:?} was being read");
         entry.io = None;
         let (to, version, grant) = match &mut entry.transaction {
             Transaction::First { requester, version, loading, .. } => {
+                assert!(*loading, "{page:?} was being read for its first holder");
                 *loading = false;
                 (*requester, *version, false)
             }
@@ -204,6 +207,7 @@ impl Home {
         let Transaction::WriteBack { from, copy, keep } = mem::take(&mut entry.transaction) else {
             panic!("a store finished outside a write-back");
         };
+        assert_eq!(entry.dirty_owner, Some(from), "{from:?} accounted for the bytes of {page:?}");
         entry.dirty_owner = None;
         entry.io = None;
         if !keep {
@@ -268,6 +272,8 @@ impl Home {
     }
 
     fn start(&mut self, page: PageId, request: Request, actions: &mut Vec<Action>) -> Result<(), Violation> {
+        debug_assert!(!self.entry(page).is_writing(), "{request:?} waits for the new owner of {page:?}");
+        debug_assert!(self.entry(page).io.is_none(), "{request:?} waits for the I/O of {page:?}");
         match request.kind {
             RequestKind::Read { tried_home } => self.start_read(page, request, tried_home, actions),
             RequestKind::Write { copy } => self.start_write(page, request, copy, actions),
@@ -302,6 +308,7 @@ impl Home {
             return Ok(());
         }
         let version = self.version_of_read(priority);
+        debug_assert!(self.entry(page).holder(from).is_none(), "{from:?} asks for {page:?} without a copy of it");
         let source = self.source_of_read(page, from);
         let is_written = self.is_written(page);
         let entry = self.entry_mut(page);
@@ -345,6 +352,7 @@ impl Home {
         }
         let version = self.next_version();
         let source = if has_copy { None } else { self.source_of_write(page, from) };
+        assert!(source.is_none_or(|source| source.rank != from), "{from:?} has no copy of {page:?}, and is no source");
         let is_written = self.is_written(page);
         let is_to_lose = |holder: &&Holder| holder.rank != from && Some(**holder) != source;
         let others: Vec<Rank> = self.entry(page).holders.iter().filter(is_to_lose).map(|holder| holder.rank).collect();
@@ -376,6 +384,7 @@ impl Home {
             return Ok(());
         }
         let version = self.next_version();
+        debug_assert!(self.entry(page).holder(from).is_none(), "{from:?} asks for {page:?} without a copy of it");
         let holders: Vec<Rank> = self.entry(page).holders.iter().map(|holder| holder.rank).collect();
         let acknowledgements = self.invalidate(page, &holders, version, actions);
         let granted = acknowledgements == 0;
@@ -473,6 +482,7 @@ impl Home {
 
     fn next_version(&mut self) -> CopyVersion {
         self.last_version.0 += 1;
+        assert!(!self.last_version.is_guest(), "no home issues this many versions");
         self.last_version
     }
 

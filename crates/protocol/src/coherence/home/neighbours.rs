@@ -65,6 +65,7 @@ impl Aside {
     fn take(&mut self, host: &Host) -> Option<Request> {
         let requests = self.by_host.get_mut(&host.start)?;
         let request = requests.pop_front();
+        debug_assert!(request.is_some(), "a host is listed while reads of it wait");
         if requests.is_empty() {
             self.by_host.remove(&host.start);
         }
@@ -86,12 +87,14 @@ impl Home {
         if !readers.aside.has(&host) && !has_page(holders, readers, &host) {
             readers.aside.without.push_back(host.start);
         }
+        debug_assert!(host.contains(&request.from), "{:?} is of the host", request.from);
         readers.aside.by_host.entry(host.start).or_default().push_back(request);
         true
     }
 
     /// The rank told to serve a read has no copy. The read goes before all later ones, wherever they wait.
     pub(super) fn wait_again(&mut self, page: PageId, request: Request) {
+        debug_assert!(matches!(request.kind, RequestKind::Read { .. }), "only reads are served by holders");
         let host = self.hosts.around(request.from);
         let entry = self.entry_mut(page);
         let aside = entry.readers_mut().map(|readers| &mut readers.aside).filter(|aside| !aside.is_empty());

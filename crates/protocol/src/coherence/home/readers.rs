@@ -51,6 +51,7 @@ impl Readers {
 
     /// Adds a reader; its rank must have none.
     pub fn add(&mut self, reader: Reader) {
+        debug_assert!(!self.has(reader.requester), "{:?} is served once at a time", reader.requester);
         let place = self.all.len();
         self.all.push(reader);
         match &mut self.index {
@@ -109,6 +110,7 @@ impl Readers {
     pub fn take_version(&mut self, version: CopyVersion, source: Rank) -> Option<Reader> {
         let is_it = |reader: &Reader| reader.version == version && reader.source.rank == source;
         let place = self.all.iter().position(is_it)?;
+        debug_assert_eq!(self.place_of(self.all[place].requester), Some(place), "a reader is where its place says");
         Some(self.take_at(place))
     }
 
@@ -125,6 +127,7 @@ impl Readers {
         let Some(index) = &mut self.index else { return self.all.remove(place) };
         let reader = self.all.swap_remove(place);
         index.remove(&reader);
+        debug_assert_eq!(index.places.len(), self.all.len(), "each reader has its place");
         if let Some(moved) = self.all.get(place) {
             index.places.insert(moved.requester, place);
         }
@@ -140,11 +143,13 @@ impl Readers {
 
 impl Index {
     fn add(&mut self, place: usize, reader: &Reader) {
-        self.places.insert(reader.requester, place);
+        let before = self.places.insert(reader.requester, place);
+        debug_assert!(before.is_none(), "{:?} is served once at a time", reader.requester);
         *self.served.entry(reader.source).or_default() += 1;
     }
 
     fn remove(&mut self, reader: &Reader) {
+        debug_assert!(self.served.contains_key(&reader.source), "{:?} was serving a reader", reader.source);
         self.places.remove(&reader.requester);
         if let Some(count) = self.served.get_mut(&reader.source) {
             *count -= 1;

@@ -42,6 +42,7 @@ impl Home {
         request: Request,
         actions: &mut Vec<Action>,
     ) -> Result<(), Violation> {
+        debug_assert_eq!(request.kind, RequestKind::Recall, "{page:?} is recalled");
         match self.dirty_owner(page) {
             Some(owner) => self.recall_from(owner, page, request, actions),
             None => {
@@ -59,6 +60,7 @@ impl Home {
         request: Request,
         actions: &mut Vec<Action>,
     ) -> Result<(), Violation> {
+        debug_assert!(self.entry(page).io.is_none(), "{page:?} is recalled before its request starts");
         let entry = self.entry_mut(page);
         entry.waiting.push_front(request);
         let is_eviction =

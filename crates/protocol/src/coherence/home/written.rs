@@ -45,6 +45,7 @@ impl Written {
     pub fn get(&self, page: PageId) -> bool {
         let is_set = |word: u64| word >> (page.index % 64) & 1 == 1;
         if page.space == self.own {
+            debug_assert!(page.index < self.segment.len, "{page:?} is in the segment of this home");
             return is_set(self.segment.words[page.index as usize / 64]);
         }
         self.others.get(&page.space).is_some_and(|pages| {
@@ -55,6 +56,7 @@ impl Written {
     pub fn set(&mut self, page: PageId) {
         let bit = 1 << (page.index % 64);
         if page.space == self.own {
+            debug_assert!(page.index < self.segment.len, "{page:?} is in the segment of this home");
             self.segment.words[page.index as usize / 64] |= bit;
             return;
         }

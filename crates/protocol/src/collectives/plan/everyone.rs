@@ -24,6 +24,7 @@ impl Shape {
             round.local_steps.push(copy(BufferOffset::source(0), BufferOffset::scratch(0), self.block_bytes));
         } else {
             let known = 1 << (at - 1);
+            debug_assert!(known < self.ranks, "the blocks of some ranks are missing");
             let len_bytes = self.blocks(known.min(self.ranks - known));
             let transfer = |peer, place| Transfer { peer, tag: at, place, len_bytes };
             round.sends.push(transfer(self.further(self.ranks - known), BufferOffset::scratch(0)));
@@ -47,6 +48,7 @@ impl Shape {
 
     /// Each rank passes the block received in the previous round to the next rank.
     fn ring_round(&self, at: u32) -> Round {
+        debug_assert!(at < self.ranks, "a block goes around the ring once");
         let mut round = Round::default();
         let transfer = |peer, block: u32| Transfer {
             peer,
@@ -82,6 +84,7 @@ impl Shape {
             len_bytes: self.block_bytes,
         };
         let first = 1 + at * PEERS_AT_ONCE;
+        debug_assert!(first < self.ranks.max(2), "some rank has yet to exchange its block");
         for distance in first..self.ranks.min(first + PEERS_AT_ONCE) {
             round.sends.push(block(self.further(distance), BufferOffset::source));
             round.receives.push(block(self.further(self.ranks - distance), BufferOffset::destination));

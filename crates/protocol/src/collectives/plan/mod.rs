@@ -260,7 +260,8 @@ impl Shape {
     }
 
     fn round(&self, at: u32) -> Round {
-        match self.kind {
+        debug_assert!(at < self.rounds(), "round {at} is one of {}", self.rounds());
+        let round = match self.kind {
             CollectiveKind::Broadcast => self.broadcast_round(at),
             CollectiveKind::Scatter => self.scatter_round(at),
             CollectiveKind::Gather => self.gather_round(at),
@@ -268,13 +269,17 @@ impl Shape {
             CollectiveKind::Exchange => self.exchange_round(at),
             CollectiveKind::Reduce => self.reduce_round(at),
             CollectiveKind::ReduceToAll => self.reduce_to_all_round(at),
-        }
+        };
+        let is_another = |transfer: &Transfer| transfer.peer < self.ranks && transfer.peer != self.me;
+        debug_assert!(round.sends.iter().chain(&round.receives).all(is_another), "{round:?} is of the team");
+        round
     }
 
     /// A round of a dissemination barrier: a signal to the rank 2^`at` places on reports the arrival of this rank and
     /// of the 2^`at` - 1 before it.
     fn barrier_round(&self, at: u32, tag: u32) -> Round {
         let distance = 1 << at;
+        debug_assert!(distance < self.ranks, "a signal goes to another rank");
         let signal = |peer| Transfer { peer, tag: tag | at, place: BufferOffset::scratch(0), len_bytes: 0 };
         Round {
             sends: vec![signal(self.further(distance))],
@@ -312,6 +317,7 @@ impl Shape {
 /// Segment `at` of `len_bytes` bytes, in bytes: its start and its length.
 fn segment(at: u32, segment_bytes: usize, len_bytes: usize) -> (usize, usize) {
     let start = at as usize * segment_bytes;
+    debug_assert!(start < len_bytes, "segment {at} begins in the block");
     (start, segment_bytes.min(len_bytes - start))
 }
 

@@ -16,6 +16,7 @@ const OPERAND_BYTES_MAX: usize = 256 << 10;
 impl Shape {
     /// Bytes of an operand: the whole elements in half a segment, more for large vectors, and at least one element.
     fn operand_bytes(&self) -> usize {
+        debug_assert!(self.block_bytes % self.element_bytes == 0, "a block has whole elements");
         let most_bytes = (self.block_bytes / OPERANDS).clamp(SEGMENT_BYTES / 2, OPERAND_BYTES_MAX);
         let elements = (most_bytes / self.element_bytes).max(1);
         (elements * self.element_bytes).min(self.block_bytes)

@@ -70,6 +70,7 @@ impl Shape {
 
     /// The root's transfers of a round of direct scatter or gather.
     fn straight(&self, at: u32, place: fn(usize) -> BufferOffset) -> Vec<Transfer> {
+        debug_assert_eq!(self.me, self.root, "the root sends to all, or receives from them");
         let first = 1 + at * PEERS_AT_ONCE;
         let peers = (first..self.ranks.min(first + PEERS_AT_ONCE)).map(|count| self.at_count(count));
         peers.map(|peer| self.block(peer, place(self.blocks(peer)))).collect()
@@ -81,6 +82,7 @@ impl Shape {
 
     /// All blocks of a count's subtree; they are in scratch in the order of counts.
     fn blocks_below(&self, count: u32) -> Transfer {
+        debug_assert!(count > self.count(), "the ranks below have higher counts");
         let place = BufferOffset::scratch(self.blocks(count - self.count()));
         let len_bytes = self.blocks(subtree(count, self.ranks));
         Transfer { peer: self.at_count(count), tag: 0, place, len_bytes }

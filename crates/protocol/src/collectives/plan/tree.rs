@@ -8,6 +8,7 @@ pub(super) fn ceil_log2(number: u32) -> u32 {
 
 /// Number of counts in the subtree of `count`, itself included.
 pub(super) fn subtree(count: u32, ranks: u32) -> u32 {
+    debug_assert!(count < ranks, "count {count} is one of {ranks}");
     let below = ranks - count;
     if count == 0 { below } else { below.min(1 << count.trailing_zeros()) }
 }

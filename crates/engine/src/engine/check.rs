@@ -1,0 +1,20 @@
+//! The invariants between the parts of an engine after a drive, checked in builds with debug assertions.
+
+use super::Engine;
+
+impl Engine {
+    /// The parts agree. After an error that ends the job they need not.
+    pub(super) fn check(&self) {
+        if !cfg!(debug_assertions) || self.status.is_broken() {
+            return;
+        }
+        let cache = &self.protocol.cache;
+        debug_assert!(!self.queue.has_events(), "a drive handles all events");
+        debug_assert!(self.bytes.held().all(|page| self.storage.has_jobs(page)), "messages wait for jobs on blocks");
+        debug_assert!(self.storage.frames_for_blocks() < cache.frames(), "some frames are for pages");
+        debug_assert!(cache.notices() <= cache.notices_max(), "at most so many homes have yet to be told");
+        let mut unwritten = cache.unflushed().filter(|page| page.space.segment().is_none());
+        debug_assert!(unwritten.all(|page| self.is_open_file(page.space)), "pages of open files are written back");
+        self.paging.check(cache);
+    }
+}
