@@ -5,6 +5,7 @@ use crate::disk::Disk;
 use crate::files::SharedFiles;
 use crate::mapper::Mapper;
 use crate::model::Model;
+use crate::node::node;
 use crate::phases::Watch;
 use crate::pins::Pinner;
 use crate::seen::Seen;
@@ -17,33 +18,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use vgasnet_conduit::{Conduit, Rank, RegionSizes, Transfer, Urgency};
 use vgasnet_engine::request::{Budget, Completion, Completions, Mailbox, Part, Waited};
-use vgasnet_engine::{
-    BlockCopies, Delivery, EndedRead, Engine, EngineOptions, Optimisations, OverlaidBlocks, PageRead, Received,
-    Receiver, Shipment, StorageServer, Work,
-};
-use vgasnet_memory::{
-    self as memory, AddressSpace, Loans, STAGING_FRAMES_MIN, Segment, SegmentView, Segments, all_frames, staging_frames,
-};
-use vgasnet_protocol::coherence::{Cause, Event, FrameId, PageId, Protocol};
-use vgasnet_protocol::{Hosts, Limits, RankSizes};
+use vgasnet_engine::{BlockCopies, Delivery, EndedRead, Engine, OverlaidBlocks, PageRead, Shipment, Work};
+use vgasnet_memory::{self as memory, AddressSpace, all_frames};
+use vgasnet_protocol::coherence::{Cause, Event, FrameId, PageId};
 use vgasnet_settings::UserError;
 use vgasnet_sim_conduit::Hub;
-use vgasnet_storage::{BLOCK_BYTES, MemoryStorage, Storage};
+use vgasnet_storage::{BLOCK_BYTES, Storage};
 
 /// Four blocks.
 pub const PAGE_BYTES: usize = 4 * BLOCK_BYTES;
 
 /// Room of a rank for copies of bytes still to be written by puts.
 pub const COPIES_BYTES: usize = 64 << 10;
-
-/// Refuses all messages: these jobs send no Active Messages.
-struct Deaf;
-
-impl Receiver for Deaf {
-    fn on_message(&self, _from: Rank, _bytes: &[u8]) -> Result<Received, &'static str> {
-        Err("an Active Message, which nobody here sends")
-    }
-}
 
 /// One rank.
 pub struct Node {
@@ -71,8 +57,8 @@ pub struct Node {
     pub notified: u32,
     pub passed: u32,
     /// No thread drives the engine until there is a reason to.
-    asleep: bool,
-    notices_seen: u32,
+    pub asleep: bool,
+    pub notices_seen: u32,
 }
 
 /// The position of a rank's client between two barriers.
@@ -435,74 +421,5 @@ impl Job {
             self.seen.notices += 1;
             space.own.table.notify_unpinned();
         }
-    }
-}
-
-fn server(shape: &Shape, space: &Arc<AddressSpace>, mapper: &Mapper, storage: Box<dyn Storage>) -> StorageServer {
-    let own = shape.ranks[space.rank.index()];
-    let staging = (own.frames..own.frames + STAGING_FRAMES_MIN).map(FrameId).collect();
-    let blocks = (FrameId(own.frames + staging_frames(PAGE_BYTES)), shape.block_slots);
-    let mut server = StorageServer::new(Arc::clone(space), storage, staging, blocks)
-        .with_gaps(shape.gap_bytes)
-        .with_homes(shape.segments());
-    if shape.mapper.blocks_max > 0 {
-        server = server.with_mapped_blocks(mapper.of_blocks(), shape.mapper.blocks_max);
-    }
-    server
-}
-
-fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64, storage: &dyn Fn(Disk) -> Box<dyn Storage>) -> Node {
-    let conduit: Arc<dyn Conduit> = Arc::new(hub.conduit(rank));
-    let own = shape.ranks[rank.index()];
-    let memories = memory::memories(&*conduit, &shape.ranks, PAGE_BYTES, true);
-    let segments = shape
-        .ranks
-        .iter()
-        .enumerate()
-        .map(|(at, rank)| Segment { base: (at + 1) << 32, size_bytes: rank.pages as usize * PAGE_BYTES });
-    let space = AddressSpace::new(rank, Segments::new(segments), memories);
-    let mapper = Mapper::new(rank, space.own, shape.mapper);
-    let areas_max = shape.mapper.areas_max;
-    let view =
-        SegmentView::new(rank, Arc::clone(&space.segments), space.own, own.frames, Box::new(mapper.clone()), areas_max);
-    let lenders = space.lenders(|rank| shape.cooperative.then(|| mapper.of_neighbour(rank)));
-    let view = view.with_loans(Loans::new(Arc::clone(&conduit), lenders, own.frames, u32::MAX));
-    let space = Arc::new(space.with_view(Some(Arc::new(view))));
-    let segments = shape.segments();
-    let size_bytes = segments.places_at_home(rank).max(1) * PAGE_BYTES as u64;
-    let disk = Disk::new(MemoryStorage::new(size_bytes, shape.disk_depth, seed));
-    let server = server(shape, &space, &mapper, storage(disk.clone()));
-    let sizes = shape.ranks.iter().map(|rank| RankSizes { pages: rank.pages, frames: rank.frames });
-    let protocol = Protocol::new(Limits::new(rank, sizes).with_homes(segments), shape.cooperative).in_groups(2);
-    let hosts = Hosts::of((0..shape.ranks.len() as u32).map(|rank| rank / shape.ranks.len().min(3) as u32));
-    let protocol = protocol.telling_itself(shape.told_itself_max).on_hosts(hosts);
-    let options = EngineOptions {
-        policy: shape.policy,
-        cooperative: shape.cooperative,
-        ships: shape.ships,
-        offers_max: shape.offers_max,
-        optimisations: Optimisations::ALL,
-    };
-    Node {
-        engine: Engine::new(Arc::clone(&conduit), Arc::clone(&space), protocol, server, Arc::new(Deaf), options),
-        space,
-        conduit,
-        completions: Completions::default(),
-        copies: Budget::new(COPIES_BYTES),
-        disk,
-        tasks: Vec::new(),
-        operations: Vec::new(),
-        mapper,
-        threads: Vec::new(),
-        threads_started: 0,
-        turn: None,
-        mailbox: Mailbox::default(),
-        pinners: Vec::new(),
-        watch: Watch::new(rank.index() / 2),
-        barrier: Phase::Away,
-        notified: 0,
-        passed: 0,
-        asleep: false,
-        notices_seen: 0,
     }
 }

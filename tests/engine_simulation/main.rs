@@ -22,6 +22,7 @@ mod job;
 mod mapped;
 mod mapper;
 mod model;
+mod node;
 mod phases;
 mod pinned;
 mod pins;

@@ -186,6 +186,16 @@ fn tell_taken(wanted: &Wanted<'_>) -> bool {
     true
 }
 
+/// Collective. A file that only MPI may serve: its name stands for several, or the ranks are not all of one world.
+fn for_mpi_alone(wanted: &Wanted<'_>, theirs: &Comm, is_of_world: bool) -> Result<Server, Taken> {
+    // Other processes may lack the library, the first rank included.
+    let is_first_writer = wanted.may_write() && theirs.is_first_of_world();
+    let (claims, are_free) = if is_first_writer { settled_claims(wanted.name) } else { (Vec::new(), true) };
+    // There is no agreement with processes of another MPI_COMM_WORLD, and no joint refusal.
+    let are_free = if is_of_world { theirs.agree([are_free]) == [true] } else { are_free || tell_taken(wanted) };
+    if are_free { Ok(Server::Mpi(claims)) } else { Err(Taken) }
+}
+
 /// Collective. Duplicates the communicator only for files that the library may serve.
 fn choose(library: &'static Library, wanted: &Wanted<'_>, theirs: &Comm) -> Result<Server, Taken> {
     if theirs.rank == 0 {
@@ -196,12 +206,7 @@ fn choose(library: &'static Library, wanted: &Wanted<'_>, theirs: &Comm) -> Resu
     let members = theirs.world_ranks();
     let is_of_world = members.is_some();
     let (true, Some(members)) = (paths.len() == 1, members) else {
-        // Other processes may lack the library, the first rank included.
-        let is_first_writer = wanted.may_write() && theirs.is_first_of_world();
-        let (claims, are_free) = if is_first_writer { settled_claims(wanted.name) } else { (Vec::new(), true) };
-        // There is no agreement with processes of another MPI_COMM_WORLD, and no joint refusal.
-        let are_free = if is_of_world { theirs.agree([are_free]) == [true] } else { are_free || tell_taken(wanted) };
-        return if are_free { Ok(Server::Mpi(claims)) } else { Err(Taken) };
+        return for_mpi_alone(wanted, theirs, is_of_world);
     };
     let has_places = !wanted.has(constants().mode_sequential);
     let identity = path.as_deref().filter(|_| has_places).and_then(Identity::of);

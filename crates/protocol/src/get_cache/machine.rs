@@ -25,6 +25,33 @@ const GETS_A_LOOK: u32 = 16;
 /// Heat halves in 2 to the power of this times as many missing gets as there are entries.
 const HALF_LIFE_LOG2: u32 = 2;
 
+/// The need for more memory.
+#[derive(Debug, Default)]
+pub(super) struct Demand {
+    /// Gets that found no free room.
+    pub(super) pressed: u64,
+    /// Mean size of recent missing gets, in bytes.
+    pub(super) mean_bytes: f32,
+}
+
+/// Entries still to be removed.
+#[derive(Debug, Default)]
+pub(super) struct Remains {
+    /// Dropped entries that were still pinned.
+    pub(super) lingering: Vec<EntryId>,
+    /// Listed entries before this one may belong to an older generation.
+    pub(super) unswept: usize,
+}
+
+/// The choice of victims.
+#[derive(Debug)]
+pub(super) struct Sampling {
+    /// The least valuable entries of the sample of the last victim.
+    pub(super) sample: [Option<EntryId>; SAMPLE_KEPT],
+    /// State of the random numbers.
+    pub(super) random: u64,
+}
+
 /// The cache of a rank. `W` is the driver's handle of a waiting get.
 #[derive(Debug)]
 pub struct Machine<M, W> {
@@ -42,17 +69,9 @@ pub struct Machine<M, W> {
     pub(super) stats: Stats,
     pub(super) generations: Vec<u32>,
     pub(super) clock: Clock,
-    /// Gets that found no free room.
-    pub(super) pressed: u64,
-    /// Mean size of recent missing gets, in bytes.
-    pub(super) mean_bytes: f32,
-    /// Dropped entries that were still pinned.
-    pub(super) lingering: Vec<EntryId>,
-    /// Listed entries before this one may belong to an older generation.
-    pub(super) unswept: usize,
-    /// The least valuable entries of the sample of the last victim.
-    pub(super) sample: [Option<EntryId>; SAMPLE_KEPT],
-    pub(super) random: u64,
+    pub(super) demand: Demand,
+    pub(super) remains: Remains,
+    pub(super) sampling: Sampling,
 }
 
 impl<M: Mirror, W> Machine<M, W> {
@@ -75,12 +94,9 @@ impl<M: Mirror, W> Machine<M, W> {
             stats: Stats::default(),
             generations: vec![0; (GENERATION_PLACES + TARGET_PLACES) as usize],
             clock: Clock::default(),
-            pressed: 0,
-            mean_bytes: 0.0,
-            lingering: Vec::new(),
-            unswept: 0,
-            sample: [None; SAMPLE_KEPT],
-            random: limits.seed | 1,
+            demand: Demand::default(),
+            remains: Remains::default(),
+            sampling: Sampling { sample: [None; SAMPLE_KEPT], random: limits.seed | 1 },
             limits,
         }
     }
@@ -170,7 +186,7 @@ impl<M: Mirror, W> Machine<M, W> {
         }
         self.generations[place] = next;
         self.mirror.set_generation(place, next);
-        self.unswept = self.entries.listed().len();
+        self.remains.unswept = self.entries.listed().len();
     }
 
     /// Sum of the generations of a key's space and target; it changes when either does.
@@ -251,7 +267,7 @@ impl<M: Mirror, W> Machine<M, W> {
     /// A missing get; there may be a shorter entry.
     fn miss(&mut self, key: &Key, want: &Want, shorter: Option<EntryId>) -> Answer {
         let len = want.fetch.max(want.end());
-        self.mean_bytes += (len as f32 - self.mean_bytes) / self.clock.now.clamp(1, 64) as f32;
+        self.demand.mean_bytes += (len as f32 - self.demand.mean_bytes) / self.clock.now.clamp(1, 64) as f32;
         let valid = shorter.map_or(0, |entry| self.entries.get(entry).valid);
         debug_assert!(valid <= len, "the entry that is there has too few bytes");
         let head = shorter.filter(|_| valid > 0).map(|entry| self.pin(entry, valid));
@@ -261,7 +277,7 @@ impl<M: Mirror, W> Machine<M, W> {
         };
         let fetched = if fill.is_some() { len - valid } else { want.len - want.within(valid) };
         self.stats.bytes_fetched += u64::from(fetched);
-        self.pressed += u64::from(len <= self.limits.len_max && matches!(room, Room::Made | Room::None));
+        self.demand.pressed += u64::from(len <= self.limits.len_max && matches!(room, Room::Made | Room::None));
         let class = match room {
             _ if head.is_some() => &mut self.stats.partial,
             Room::Free => &mut self.stats.direct,
@@ -378,7 +394,7 @@ impl<M: Mirror, W> Machine<M, W> {
             self.mirror.close(entry);
         }
         if self.mirror.is_pinned(entry) {
-            self.lingering.push(entry);
+            self.remains.lingering.push(entry);
         } else {
             self.release(entry);
         }
@@ -416,8 +432,11 @@ impl<M: Mirror, W> Machine<M, W> {
         let stats = &self.stats;
         let missed = stats.partial + stats.joined + stats.direct + stats.conflicting + stats.capacity + stats.failing;
         let hits = seen.hits + stats.hits;
-        let counts =
-            Counts { looked_up: hits + missed, hits: hits + stats.joined + stats.partial, pressed: self.pressed };
+        let counts = Counts {
+            looked_up: hits + missed,
+            hits: hits + stats.joined + stats.partial,
+            pressed: self.demand.pressed,
+        };
         let (free, chunks) = (self.arena.free_units(), self.arena.chunks());
         let is_roomy = free > self.arena.units() / 2 && free > self.limits.chunk_bytes / UNIT_BYTES;
         let was_dormant = self.sizing.is_dormant();
@@ -430,11 +449,11 @@ impl<M: Mirror, W> Machine<M, W> {
 
     /// Frees a lingering entry if it is no longer pinned.
     fn free_lingering(&mut self) {
-        for _ in 0..2.min(self.lingering.len()) {
-            let entry = self.lingering.swap_remove(0);
+        for _ in 0..2.min(self.remains.lingering.len()) {
+            let entry = self.remains.lingering.swap_remove(0);
             debug_assert!(!self.entries.get(entry).is_listed(), "{entry:?} only waits for its readers");
             if self.mirror.is_pinned(entry) {
-                self.lingering.push(entry);
+                self.remains.lingering.push(entry);
             } else {
                 self.release(entry);
             }
@@ -443,10 +462,10 @@ impl<M: Mirror, W> Machine<M, W> {
 
     /// Drops entries of older generations.
     fn sweep(&mut self) {
-        self.unswept = self.unswept.min(self.entries.listed().len());
-        for _ in 0..2.min(self.unswept) {
-            self.unswept -= 1;
-            let entry = self.entries.listed()[self.unswept];
+        self.remains.unswept = self.remains.unswept.min(self.entries.listed().len());
+        for _ in 0..2.min(self.remains.unswept) {
+            self.remains.unswept -= 1;
+            let entry = self.entries.listed()[self.remains.unswept];
             if self.is_stale(entry) {
                 self.drop(entry);
             }

@@ -208,7 +208,7 @@ impl<M: Mirror, W> Machine<M, W> {
 
     /// The result of `look` for the least valuable entry of a sample, with its value.
     fn least_of_sample<T>(&mut self, look: impl Fn(&Self, EntryId) -> Option<(f32, T)>) -> Option<(f32, T)> {
-        let (known, count) = (self.sample, self.entries.listed().len());
+        let (known, count) = (self.sampling.sample, self.entries.listed().len());
         let drawn: [usize; SAMPLE_NEW] = core::array::from_fn(|_| self.draw(count));
         let drawn = drawn.into_iter().filter_map(|at| self.entries.listed().get(at).copied());
         let is_new = |entry: &EntryId| !known.contains(&Some(*entry));
@@ -223,7 +223,7 @@ impl<M: Mirror, W> Machine<M, W> {
             }
         }
         looked.select_nth_unstable_by(SAMPLE_KEPT, |one, other| one.0.total_cmp(&other.0));
-        self.sample.copy_from_slice(&looked.map(|(_, entry)| entry)[..SAMPLE_KEPT]);
+        self.sampling.sample.copy_from_slice(&looked.map(|(_, entry)| entry)[..SAMPLE_KEPT]);
         least
     }
 
@@ -344,9 +344,9 @@ impl<M: Mirror, W> Machine<M, W> {
 
     /// A number below `end`, or 0.
     fn draw(&mut self, end: usize) -> usize {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        ((u128::from(self.random.wrapping_mul(0x2545_F491_4F6C_DD1D)) * end as u128) >> 64) as usize
+        self.sampling.random ^= self.sampling.random << 13;
+        self.sampling.random ^= self.sampling.random >> 7;
+        self.sampling.random ^= self.sampling.random << 17;
+        ((u128::from(self.sampling.random.wrapping_mul(0x2545_F491_4F6C_DD1D)) * end as u128) >> 64) as usize
     }
 }
