@@ -26,10 +26,33 @@ pub(super) struct PageStatistics {
     /// Prefetched pages, marked in the page table until their first use.
     ahead: HashSet<PageId>,
     evicted: Evicted,
+    disk: DiskPeriods,
+}
+
+/// The periods in which a disk reads or writes pages.
+#[derive(Default)]
+struct DiskPeriods {
     /// Pages in flight between the file and a frame, with their start.
-    disk: HashMap<(PageId, Row), Instant>,
-    /// Start of the disk's current busy period.
-    busy_since: Option<Instant>,
+    in_flight: HashMap<(PageId, Row), Instant>,
+    /// Start of the current period.
+    since: Option<Instant>,
+}
+
+impl DiskPeriods {
+    fn begin(&mut self, page: PageId, row: Row) {
+        let now = Instant::now();
+        self.since.get_or_insert(now);
+        self.in_flight.insert((page, row), now);
+    }
+
+    /// Ends an operation, done or failed. Returns its start if that was seen. The last one ends the period.
+    fn end(&mut self, page: PageId, row: Row) -> Option<Instant> {
+        let begun = self.in_flight.remove(&(page, row));
+        if let Some(since) = self.since.take_if(|_| self.in_flight.is_empty()) {
+            stats::time(Row::DiskBusy, since);
+        }
+        begun
+    }
 }
 
 impl PageStatistics {
@@ -40,8 +63,7 @@ impl PageStatistics {
             misses: HashMap::new(),
             ahead: HashSet::new(),
             evicted: Evicted::new(frames as usize),
-            disk: HashMap::new(),
-            busy_since: None,
+            disk: DiskPeriods::default(),
         }
     }
 
@@ -59,7 +81,8 @@ impl PageStatistics {
                 }
             }
             Event::Message { from, message } => self.on_message(*from, message),
-            Event::LoadFailed { page, .. } | Event::StoreFailed { page, .. } => self.forget_disk(*page),
+            Event::LoadFailed { page, .. } => drop(self.disk.end(*page, Row::DiskRead)),
+            Event::StoreFailed { page, .. } => drop(self.disk.end(*page, Row::DiskWrite)),
             Event::Loaded(page) => {
                 let pages = u64::from(self.on_disk(*page, Row::DiskRead));
                 stats::add(Row::DiskReadBytes, pages * self.space.page_bytes() as u64);
@@ -208,31 +231,14 @@ impl PageStatistics {
         if peer != self.space.rank {
             stats::count(served);
         }
-        let now = Instant::now();
-        self.busy_since.get_or_insert(now);
-        self.disk.insert((page, row), now);
+        self.disk.begin(page, row);
     }
 
     /// A disk operation is done. Returns whether its start was seen.
     fn on_disk(&mut self, page: PageId, row: Row) -> bool {
-        let since = self.disk.remove(&(page, row));
-        if let Some(since) = since {
-            stats::time(row, since);
-            self.end_busy();
-        }
+        let since = self.disk.end(page, row);
+        since.iter().for_each(|since| stats::time(row, *since));
         since.is_some()
-    }
-
-    /// A page could not be read.
-    fn forget_disk(&mut self, page: PageId) {
-        self.disk.remove(&(page, Row::DiskRead));
-        self.end_busy();
-    }
-
-    fn end_busy(&mut self) {
-        if let Some(since) = self.busy_since.take_if(|_| self.disk.is_empty()) {
-            stats::time(Row::DiskBusy, since);
-        }
     }
 
     fn add_page(&self, peer: Rank, neighbour: Row, other_host: Row) {
@@ -287,6 +293,16 @@ mod tests {
 
     fn page(index: u32) -> PageId {
         PageId::of_segment(Rank(0), index)
+    }
+
+    #[test]
+    fn a_disk_is_busy_until_the_last_operation_has_ended_or_failed() {
+        let mut disk = DiskPeriods::default();
+        disk.begin(page(1), Row::DiskRead);
+        disk.begin(page(1), Row::DiskWrite);
+        assert!(disk.end(page(1), Row::DiskRead).is_some() && disk.since.is_some());
+        assert!(disk.end(page(2), Row::DiskWrite).is_none() && disk.since.is_some(), "that one is not known");
+        assert!(disk.end(page(1), Row::DiskWrite).is_some() && disk.since.is_none());
     }
 
     #[test]

@@ -170,7 +170,7 @@ impl ClockPro {
         let is_again = came_back > 0 || (is_used && !is_fresh && age(now, came_at) >= self.apart_min);
         if is_again && self.promote(frame, search, used_at) {
             if came_back > 0 && is_soon {
-                self.hot_now = (self.hot_now - 1).max(self.hot_min);
+                self.hot_now = self.hot_now.saturating_sub(1).max(self.hot_min);
             }
             self.vacate(search, came_back, used_at);
             return true;
