@@ -307,7 +307,7 @@ fn tests_across_hosts() -> Vec<&'static str> {
     [filters, &skipped(&ELSEWHERE), &skipped(of_one_host)].concat()
 }
 
-/// This program's other tests, on both hosts, in a third of their setups.
+/// This program's other tests, on both hosts, in a fifth of their setups.
 #[test]
 fn programs_run_across_hosts() {
     let Some(hosts) = Hosts::new() else { return };
