@@ -25,13 +25,13 @@ impl Watch {
 }
 
 impl Job {
-    /// The rank asks the home of its watch, unless a question is unanswered. The home must have pages.
+    /// The rank asks the home of its watch, unless the home has no pages or a question is unanswered.
     pub fn ask(&mut self, rank: usize, random: &mut Rng) {
         let home = self.nodes[rank].watch.home;
         let pages = self.shape.ranks[home].pages;
         let now: Vec<Vec<u8>> = self.bytes_of(home);
         let Watch { known, asked, .. } = &mut self.nodes[rank].watch;
-        if asked.is_some() {
+        if pages == 0 || asked.is_some() {
             return;
         }
         let differs = |(at, old): (usize, &Vec<u8>)| (*old != now[at]).then_some(at as u32);
