@@ -153,17 +153,11 @@ pub(super) unsafe fn get<F: Function>(to: *mut c_void, rank: u32, from: *mut c_v
     }
 }
 
-/// Looks at the local side of a blocking transfer, as [`entry_points`](super::boundary::entry_points) do at theirs.
-#[inline(always)]
-fn check_buffer(address: *mut c_void, len: usize) -> Result<(), Refusal> {
-    if preconditions::are_checked() { preconditions::check_buffer(address, len) } else { Ok(()) }
-}
-
 #[inline(never)]
 unsafe extern "C" fn get_slowly<F: Function>(to: *mut c_void, rank: u32, from: *mut c_void, len: usize) -> c_int {
     let remote = Remote { rank, address: from.addr(), len_bytes: len };
     enter(F::NAME, || {
-        check_buffer(to, len)?;
+        preconditions::check_buffer(to, len)?;
         // SAFETY: `to` is null, or valid for `len` bytes.
         Ok(unsafe { opened()?.ops().transfer(Operation::Get(to.cast()), remote) }?)
     });
@@ -212,7 +206,7 @@ pub(super) unsafe fn put<F: Function>(rank: u32, to: *mut c_void, from: *const c
 unsafe extern "C" fn put_slowly<F: Function>(rank: u32, to: *mut c_void, from: *const c_void, len: usize) -> c_int {
     let remote = Remote { rank, address: to.addr(), len_bytes: len };
     enter(F::NAME, || {
-        check_buffer(from.cast_mut(), len)?;
+        preconditions::check_buffer(from, len)?;
         // SAFETY: `from` is null, or valid for `len` bytes.
         Ok(unsafe { opened()?.ops().transfer(Operation::Put(from.cast()), remote) }?)
     });

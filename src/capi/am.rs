@@ -69,8 +69,8 @@ entry_points! {
     }
 
     unsafe fn vgasnet_AMRequestLongArgs(
-        to: u32, handler: u8, source: *mut c_void [len_bytes], len_bytes: usize, destination: *mut c_void,
-        count: usize, args: *const i32 [count],
+        to: u32, handler: u8, source: *mut c_void [len_bytes], len_bytes: usize, destination: *mut c_void, count: usize,
+        args: *const i32 [count],
     ) -> c_int {
         let destination = Destination::Segment(destination.addr());
         let envelope = envelope(handler, source, len_bytes, destination, count, args)?;
@@ -92,8 +92,7 @@ entry_points! {
 
     unsafe fn vgasnet_AMReplyLongArgs(
         token: *mut c_void, handler: u8, source: *mut c_void [len_bytes], len_bytes: usize, destination: *mut c_void,
-        count: usize,
-        args: *const i32 [count],
+        count: usize, args: *const i32 [count],
     ) -> c_int {
         let destination = Destination::Segment(destination.addr());
         let envelope = envelope(handler, source, len_bytes, destination, count, args)?;

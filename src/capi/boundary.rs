@@ -1,7 +1,7 @@
 //! The boundary of the C interface. Panics do not cross it. A refused call is reported in one line, then returns an
 //! error code, or ends the job if its function has none.
 
-use super::{ERR_BAD_ARG, ERR_IO, ERR_NOT_INIT, last_line};
+use super::{ERR_BAD_ARG, ERR_IO, ERR_NOT_INIT, last_line, preconditions};
 use crate::job::{self, Job, Runtime};
 use std::borrow::Cow;
 use std::ffi::{c_char, c_int};
@@ -54,7 +54,7 @@ impl Refusal {
     /// Ignores a misuse tolerated by GASNet, with a warning the first time. With `VGASNET_CHECK=1` it is refused.
     #[cold]
     pub(super) fn tolerate(self, call: &str, warned: &AtomicBool) -> Result<(), Refusal> {
-        if job::job().is_some_and(|job| job.config().strict) {
+        if preconditions::are_checked() {
             return Err(self);
         }
         if !warned.swap(true, Ordering::Relaxed) {
@@ -62,13 +62,6 @@ impl Refusal {
             job::report(call, &UserError::new(line));
         }
         Ok(())
-    }
-}
-
-impl Refusal {
-    #[cfg(test)]
-    pub(super) fn line(&self) -> &UserError {
-        &self.line
     }
 }
 

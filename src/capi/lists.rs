@@ -247,16 +247,14 @@ transfers! {
 
     vgasnet_puts_bulk, vgasnet_puts_nb_bulk, vgasnet_puts_nbi_bulk(
         node: u32, to: *mut c_void, to_strides: *const usize [levels], from: *mut c_void,
-        from_strides: *const usize [levels],
-        counts: *const usize [levels.saturating_add(1)], levels: usize,
+        from_strides: *const usize [levels], counts: *const usize [levels.saturating_add(1)], levels: usize,
     ) {
         put(node, strided_of_1((to, to_strides), (from, from_strides), counts, levels))
     }
 
     vgasnet_gets_bulk, vgasnet_gets_nb_bulk, vgasnet_gets_nbi_bulk(
         to: *mut c_void, to_strides: *const usize [levels], node: u32, from: *mut c_void,
-        from_strides: *const usize [levels],
-        counts: *const usize [levels.saturating_add(1)], levels: usize,
+        from_strides: *const usize [levels], counts: *const usize [levels.saturating_add(1)], levels: usize,
     ) {
         get(node, strided_of_1((to, to_strides), (from, from_strides), counts, levels))
     }

@@ -2,7 +2,6 @@
 //! aligned for its type, or leads to memory that this process has not mapped, ends the job with a line, not with SIGSEGV.
 //! Null pointers are the functions' own matter: some take them.
 
-use super::boundary::Refusal;
 use crate::ex::{Client, Domain, Endpoint, Segment, Team};
 use std::any::TypeId;
 use std::ffi::c_void;
@@ -97,24 +96,22 @@ pub(super) fn items(count: impl TryInto<usize>) -> usize {
 /// # Errors
 /// An argument does not keep to the header.
 #[cold]
-pub(super) fn check(arguments: &[Seen]) -> Result<(), Refusal> {
-    let faults = arguments.iter().map(fault_of).zip(1..);
-    match faults.filter_map(|(fault, at)| Some((fault?, at))).next() {
-        Some((fault, at)) => Err(UserError::new(format!("argument {at} is {fault}")).into()),
-        None => Ok(()),
-    }
+pub(super) fn check(arguments: &[Seen]) -> Result<(), UserError> {
+    let fault = arguments.iter().zip(1..).find_map(|(argument, at)| Some((fault_of(argument)?, at)));
+    fault.map_or(Ok(()), |(fault, at)| Err(UserError::new(format!("argument {at} is {fault}"))))
 }
 
-/// Looks at the local side of a transfer.
+/// Looks at the local side of a blocking transfer.
 ///
 /// # Errors
 /// It is not all memory of this process.
-#[cold]
-pub(super) fn check_buffer(address: *mut c_void, len_bytes: usize) -> Result<(), Refusal> {
-    match fault_of(&address.seen(&[len_bytes])) {
-        Some(fault) => Err(UserError::new(format!("the local address is {fault}")).into()),
-        None => Ok(()),
+#[inline(always)]
+pub(super) fn check_buffer(address: *const c_void, len_bytes: usize) -> Result<(), UserError> {
+    #[cold]
+    fn look(buffer: &Seen) -> Result<(), UserError> {
+        fault_of(buffer).map_or(Ok(()), |fault| Err(UserError::new(format!("the local address is {fault}"))))
     }
+    if are_checked() { look(&address.seen(&[len_bytes])) } else { Ok(()) }
 }
 
 fn fault_of(argument: &Seen) -> Option<String> {
@@ -175,8 +172,8 @@ mod tests {
     #[test]
     fn the_line_names_the_argument() {
         let wild = std::ptr::without_provenance_mut::<u32>(WILD);
-        let Err(refusal) = check(&[7u32.seen(&[]), wild.seen(&[]), wild.seen(&[])]) else { panic!("a wild pointer") };
-        assert!(refusal.line().to_string().starts_with("argument 2 is 0x1000, and not all of the 4 bytes"));
+        let line = check(&[7u32.seen(&[]), wild.seen(&[]), wild.seen(&[])]).expect_err("a wild pointer").to_string();
+        assert!(line.starts_with("argument 2 is 0x1000, and not all of the 4 bytes"), "{line}");
         assert!(check(&[7u32.seen(&[]), wild.seen(&[0])]).is_ok() && check(&[]).is_ok());
     }
 }

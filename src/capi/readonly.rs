@@ -67,8 +67,9 @@ entry_points! {
         Ok(OK)
     }
 
-    unsafe fn vgasnet_get_weighted(dest: *mut c_void [len_bytes], node: u32, src: *mut c_void, len_bytes: usize,
-    weight: f32) {
+    unsafe fn vgasnet_get_weighted(
+        dest: *mut c_void [len_bytes], node: u32, src: *mut c_void, len_bytes: usize, weight: f32,
+    ) {
         if !(weight > 0.0 && weight.is_finite()) {
             return Err(UserError::new(format!("the weight is {weight}; give a positive number, 1 for a usual get")).into());
         }

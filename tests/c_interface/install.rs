@@ -35,8 +35,7 @@ pub fn built() -> &'static Path {
     })
 }
 
-/// As [`built`], with libraries of one function, which install in a fraction of the time: for tests of the installation
-/// alone.
+/// As [`built`], with libraries of one function, which are linked at once: for tests of the installation alone.
 pub fn built_small() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {

@@ -228,7 +228,7 @@ impl FrameUse for Uses<'_> {
     fn take_used(&mut self, frame: FrameId) -> bool {
         let RankMemory { table, pool, .. } = &self.space.own;
         // Uses with a pin mark the frame, and reads without one its entry.
-        let was_used = pool.take_used(frame) | table.take_used(frame);
+        let was_used = pool.take_used(frame) | table.take_quick(frame);
         let mapped = self.cache.page_in(frame).filter(|page| is_mapped(self.space, *page, frame));
         if let Some(page) = mapped.filter(|_| !std::mem::replace(&mut self.is_passed[frame.0 as usize], true)) {
             self.passed_mapped.push((page, frame));

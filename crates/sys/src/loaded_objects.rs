@@ -191,7 +191,8 @@ impl Object<'_> {
     }
 }
 
-fn page_bytes() -> usize {
+/// The size of the system's pages.
+pub(crate) fn page_bytes() -> usize {
     // SAFETY: the call takes a number.
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
 }

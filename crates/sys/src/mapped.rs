@@ -1,5 +1,6 @@
 //! Whether addresses are memory of this process.
 
+use crate::loaded_objects::page_bytes;
 use std::ptr::without_provenance_mut;
 
 /// The pages asked about in one call of the system.
@@ -8,15 +9,16 @@ const PAGES: usize = 1024;
 /// Whether each page that the `len_bytes` bytes from `address` touch is mapped, whatever access its mapping allows. Other
 /// threads may change the answer at any time. No bytes are mapped anywhere.
 pub fn is_mapped(address: usize, len_bytes: usize) -> bool {
-    // SAFETY: the call takes no memory.
-    let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
     let Some(end) = address.checked_add(len_bytes) else { return false };
+    if len_bytes == 0 {
+        return true;
+    }
+    let page_bytes = page_bytes();
     let mut resident = [0; PAGES];
     (address / page_bytes * page_bytes..end).step_by(PAGES * page_bytes).all(|begin| {
         let chunk_bytes = (end - begin).min(PAGES * page_bytes);
         // SAFETY: the vector has room for a byte a page, and the system only looks the addresses up.
-        len_bytes == 0
-            || unsafe { libc::mincore(without_provenance_mut(begin), chunk_bytes, resident.as_mut_ptr()) } == 0
+        unsafe { libc::mincore(without_provenance_mut(begin), chunk_bytes, resident.as_mut_ptr()) == 0 }
     })
 }
 
@@ -30,7 +32,7 @@ mod tests {
     #[test]
     fn holes_are_found_wherever_they_are() {
         let status = status_of(|| {
-            let page_bytes = 4096;
+            let page_bytes = page_bytes();
             let len_bytes = (PAGES + 3) * page_bytes;
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
             // SAFETY: a new mapping, of which one page is freed below.

@@ -85,8 +85,7 @@ entry_points! {
 
     unsafe fn vgasnet_ex_AM_RequestMedium(
         team: *const Team, rank: u32, handler: u8, source: *const c_void [len_bytes], len_bytes: usize,
-        place: *mut EventPointer [0], flags: u32,
-        count: usize, args: *const i32 [count],
+        place: *mut EventPointer [0], flags: u32, count: usize, args: *const i32 [count],
     ) -> Outcome {
         let envelope = envelope(handler, source.cast_mut(), len_bytes, Destination::Buffer, count, args)?;
         note_local_completion(place, false)?;
@@ -95,8 +94,7 @@ entry_points! {
 
     unsafe fn vgasnet_ex_AM_RequestLong(
         team: *const Team, rank: u32, handler: u8, source: *const c_void [len_bytes], len_bytes: usize,
-        destination: *mut c_void,
-        place: *mut EventPointer [0], flags: u32, count: usize, args: *const i32 [count],
+        destination: *mut c_void, place: *mut EventPointer [0], flags: u32, count: usize, args: *const i32 [count],
     ) -> Outcome {
         let destination = Destination::Segment(destination.addr());
         let envelope = envelope(handler, source.cast_mut(), len_bytes, destination, count, args)?;
@@ -114,8 +112,7 @@ entry_points! {
 
     unsafe fn vgasnet_ex_AM_ReplyMedium(
         token: *mut c_void, handler: u8, source: *const c_void [len_bytes], len_bytes: usize,
-        place: *mut EventPointer [0], _flags: u32,
-        count: usize, args: *const i32 [count],
+        place: *mut EventPointer [0], _flags: u32, count: usize, args: *const i32 [count],
     ) -> Outcome {
         let envelope = envelope(handler, source.cast_mut(), len_bytes, Destination::Buffer, count, args)?;
         note_local_completion(place, true)?;

@@ -83,8 +83,7 @@ macro_rules! operations {
         entry_points! {$(
             unsafe fn $explicit(
                 domain: *const Domain, result: *mut $number [0], rank: u32, address: *mut c_void, op: u32,
-                operand: $number,
-                other: $number, flags: u32,
+                operand: $number, other: $number, flags: u32,
             ) -> EventPointer {
                 let (data_type, operands) = (<$number>::TYPE, (operand.bits(), other.bits()));
                 let request = Request { data_type, op, operands, rank, address: address.addr(), flags };
@@ -96,8 +95,7 @@ macro_rules! operations {
 
             unsafe fn $implicit(
                 domain: *const Domain, result: *mut $number [0], rank: u32, address: *mut c_void, op: u32,
-                operand: $number,
-                other: $number, flags: u32,
+                operand: $number, other: $number, flags: u32,
             ) -> c_int {
                 let (data_type, operands) = (<$number>::TYPE, (operand.bits(), other.bits()));
                 let request = Request { data_type, op, operands, rank, address: address.addr(), flags };

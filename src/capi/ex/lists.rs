@@ -174,32 +174,28 @@ transfers! {
 
     vgasnet_ex_VIS_IndexedPutBlocking, vgasnet_ex_VIS_IndexedPutNB, vgasnet_ex_VIS_IndexedPutNBI(
         team: *const Team, rank: u32, to_count: usize, to: *const *mut c_void [to_count], to_len: usize,
-        from_count: usize,
-        from: *const *mut c_void [from_count], from_len: usize,
+        from_count: usize, from: *const *mut c_void [from_count], from_len: usize,
     ) {
         put((team, rank), Some(indexed((to_count, to, to_len), (from_count, from, from_len))?))
     }
 
     vgasnet_ex_VIS_IndexedGetBlocking, vgasnet_ex_VIS_IndexedGetNB, vgasnet_ex_VIS_IndexedGetNBI(
         team: *const Team, to_count: usize, to: *const *mut c_void [to_count], to_len: usize, rank: u32,
-        from_count: usize,
-        from: *const *mut c_void [from_count], from_len: usize,
+        from_count: usize, from: *const *mut c_void [from_count], from_len: usize,
     ) {
         get((team, rank), Some(indexed((to_count, to, to_len), (from_count, from, from_len))?))
     }
 
     vgasnet_ex_VIS_StridedPutBlocking, vgasnet_ex_VIS_StridedPutNB, vgasnet_ex_VIS_StridedPutNBI(
         team: *const Team, rank: u32, to: *mut c_void, to_strides: *const isize [levels], from: *mut c_void,
-        from_strides: *const isize [levels],
-        len_bytes: usize, counts: *const usize [levels], levels: usize,
+        from_strides: *const isize [levels], len_bytes: usize, counts: *const usize [levels], levels: usize,
     ) {
         put((team, rank), strided((to, to_strides), (from, from_strides), len_bytes, counts, levels)?)
     }
 
     vgasnet_ex_VIS_StridedGetBlocking, vgasnet_ex_VIS_StridedGetNB, vgasnet_ex_VIS_StridedGetNBI(
         team: *const Team, to: *mut c_void, to_strides: *const isize [levels], rank: u32, from: *mut c_void,
-        from_strides: *const isize [levels],
-        len_bytes: usize, counts: *const usize [levels], levels: usize,
+        from_strides: *const isize [levels], len_bytes: usize, counts: *const usize [levels], levels: usize,
     ) {
         get((team, rank), strided((to, to_strides), (from, from_strides), len_bytes, counts, levels)?)
     }

@@ -89,25 +89,23 @@ unsafe fn commit(handle: *mut Prepared, kind: Kind, committed: &Committed) -> Re
 entry_points! {
     unsafe fn vgasnet_ex_AM_PrepareRequestMedium(
         team: *const Team, rank: u32, buffer: *const c_void, least_bytes: usize, most_bytes: usize,
-        place: *mut EventPointer [0],
-        flags: u32, count: c_uint,
+        place: *mut EventPointer [0], flags: u32, count: c_uint,
     ) -> *mut Prepared {
         let asked = Asked { buffer, least_bytes, most_bytes, place, flags, count };
         prepare(Target::Request(ex::jobrank(team, rank)?), false, 0, &asked)
     }
 
     unsafe fn vgasnet_ex_AM_PrepareRequestLong(
-        team: *const Team, rank: u32, buffer: *const c_void, least_bytes: usize, most_bytes: usize, destination: *mut c_void,
-        place: *mut EventPointer [0], flags: u32, count: c_uint,
+        team: *const Team, rank: u32, buffer: *const c_void, least_bytes: usize, most_bytes: usize,
+        destination: *mut c_void, place: *mut EventPointer [0], flags: u32, count: c_uint,
     ) -> *mut Prepared {
         let asked = Asked { buffer, least_bytes, most_bytes, place, flags, count };
         prepare(Target::Request(ex::jobrank(team, rank)?), true, destination.addr(), &asked)
     }
 
     unsafe fn vgasnet_ex_AM_PrepareReplyMedium(
-        token: *mut c_void, buffer: *const c_void, least_bytes: usize, most_bytes: usize,
-        place: *mut EventPointer [0], flags: u32,
-        count: c_uint,
+        token: *mut c_void, buffer: *const c_void, least_bytes: usize, most_bytes: usize, place: *mut EventPointer [0],
+        flags: u32, count: c_uint,
     ) -> *mut Prepared {
         let asked = Asked { buffer, least_bytes, most_bytes, place, flags, count };
         prepare(Target::Reply(message(token)?), false, 0, &asked)

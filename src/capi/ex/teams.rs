@@ -108,8 +108,7 @@ entry_points! {
 
     unsafe fn vgasnet_ex_TM_Create(
         new_teams: *mut *const Team [new_count], new_count: usize, parent: *const Team, list: *const Location [count],
-        count: usize,
-        addresses: *const *mut c_void, size_bytes: usize, flags: u32,
+        count: usize, addresses: *const *mut c_void, size_bytes: usize, flags: u32,
     ) -> usize {
         let parent = ex::find(parent)?;
         if flags & ASKS_SIZE != 0 {

@@ -137,8 +137,9 @@ entry_points! {
         parse(&text, unit).map_err(|why| UserError::new(format!("\"{text}\" {why}")).into())
     }
 
-    unsafe fn vgasnet_ex_tool_format_number(value: i64, text: *mut c_char [room], room: usize,
-    is_size: c_int) -> *mut c_char {
+    unsafe fn vgasnet_ex_tool_format_number(
+        value: i64, text: *mut c_char [room], room: usize, is_size: c_int,
+    ) -> *mut c_char {
         if text.is_null() {
             return Err(UserError::new("the buffer is a null pointer; give one of 30 bytes").into());
         }

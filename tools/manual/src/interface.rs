@@ -7,10 +7,8 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 /// The names with pages of their own. Functions for any number of arguments appear as `nameM`.
-static FUNCTIONS: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
-    let declarations = CHAPTERS.iter().flat_map(|(_, text)| documented(text)).map(|(_, code)| code);
-    declarations.filter_map(|code| called(&code)).collect()
-});
+static FUNCTIONS: LazyLock<BTreeSet<String>> =
+    LazyLock::new(|| DOCUMENTED.iter().flatten().filter_map(|(_, code)| called(code)).collect());
 
 /// The page of the interface.
 pub(crate) fn text() -> String {

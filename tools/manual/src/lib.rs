@@ -58,23 +58,19 @@ pub fn print(command: Command, what: &str, extras: PageExtras<'_>) -> bool {
     true
 }
 
-/// Prints a page of no tool: the interface, a function of it as `interface:vgasnet_get`, or the settings. Of
-/// `interface-pages:DIR`, reads names of functions from standard input, a line each, writes their pages into `DIR`, and
-/// prints the names that have no page. False if there is no page of this name.
+/// Prints a page of no tool: the interface, or the settings. `functions:DIR` reads names of functions from standard
+/// input, a line each, writes their pages into `DIR`, and prints the names without a page. False if there is no page of
+/// this name.
 pub fn print_page(program: &str, what: &str) -> bool {
     let text = match what {
         "interface" => interface::text(),
         "settings" => settings_page::text(),
-        _ => match (what.strip_prefix("interface:"), what.strip_prefix("interface-pages:")) {
-            (Some(function), _) => match interface::text_of(function) {
-                Some(text) => text,
-                None => return false,
-            },
-            (_, Some(dir)) => write_pages(Path::new(dir)).unwrap_or_else(|error| {
+        _ => match what.strip_prefix("functions:") {
+            Some(dir) => write_pages(Path::new(dir)).unwrap_or_else(|error| {
                 eprintln!("{program}: {dir}: {error}");
                 std::process::exit(1);
             }),
-            _ => return false,
+            None => return false,
         },
     };
     write_out(program, text.as_bytes());

@@ -214,8 +214,11 @@ impl Shipping {
         } else {
             self.ready.remove(&to);
         }
-        let waiting: usize = self.peers.values().map(|peer| peer.waiting.len()).sum();
-        debug_assert_eq!(waiting, self.waiting, "waiting chunks are counted");
+        debug_assert_eq!(
+            self.peers.values().map(|peer| peer.waiting.len()).sum::<usize>(),
+            self.waiting,
+            "waiting chunks are counted"
+        );
         debug_assert!(
             self.ready.iter().all(|to| self.peers.contains_key(to)),
             "peers that are ready have parts waiting"

@@ -194,8 +194,11 @@ impl Performer {
             to.engine.lock().end_on_blocks(copies.job);
             return self.fail_part(copies.part, cause, to);
         }
-        let covered: usize = copies.places.iter().map(|place| place.len_bytes).sum();
-        debug_assert_eq!(covered, copies.part.piece.len_bytes, "the blocks have all bytes of the part");
+        debug_assert_eq!(
+            copies.places.iter().map(|place| place.len_bytes).sum::<usize>(),
+            copies.part.piece.len_bytes,
+            "the blocks have all bytes of the part"
+        );
         for place in &copies.places {
             // SAFETY: the block belongs to the job until the job ends, and its bytes are present. The client's memory
             // is as long as the piece and belongs to the part until the client has synced it.

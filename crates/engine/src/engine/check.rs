@@ -1,9 +1,9 @@
-//! The invariants between the parts of an engine after a drive, checked in builds with debug assertions.
+//! The invariants between the components of an engine after a drive, checked in builds with debug assertions.
 
 use super::Engine;
 
 impl Engine {
-    /// The parts agree. After an error that ends the job they need not.
+    /// The components agree. After an error that ends the job they need not.
     pub(super) fn check(&self) {
         if !cfg!(debug_assertions) || self.status.is_broken() {
             return;

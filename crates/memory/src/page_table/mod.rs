@@ -222,8 +222,8 @@ impl PageTable {
     }
 
     /// Removes this mark. Returns whether it was there: then there may have been uses without any other trace.
-    pub fn take_used(&self, frame: FrameId) -> bool {
-        self.entry(frame).take_used()
+    pub fn take_quick(&self, frame: FrameId) -> bool {
+        self.entry(frame).take_quick()
     }
 
     /// Whether the page is resident and open for this access, as far as can be seen without a lock.
@@ -345,7 +345,7 @@ mod tests {
         assert!(others.iter().all(|bytes| entry.begin_read(bytes).is_none() && entry.pin_quickly(bytes).is_none()));
         assert!(table.pin(PAGE, Access::Read).is_some() && entry.was_open(begun), "pins of others do no harm");
         assert!(!table.unpin(FrameId(1)));
-        assert!(table.take_used(FrameId(1)) && !is_read());
+        assert!(table.take_quick(FrameId(1)) && !is_read());
         table.mark_quick(FrameId(1));
         assert_eq!(table.close(PAGE), Closing::Done(FrameId(1)));
         assert!(!entry.was_open(begun) && !is_read(), "it was there last, but is closed");

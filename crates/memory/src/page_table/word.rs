@@ -283,7 +283,7 @@ impl Entry {
     }
 
     /// Removes this mark. Returns whether it was there.
-    pub(super) fn take_used(&self) -> bool {
+    pub(super) fn take_quick(&self) -> bool {
         self.has(QUICK) && self.word.fetch_and(!QUICK, Ordering::Relaxed) & QUICK != 0
     }
 
