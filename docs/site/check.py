@@ -45,6 +45,7 @@ CHROMIUM = [
 ]
 
 LOOK = """
+for (const folded of document.querySelectorAll('details')) folded.open = true;
 const found = [], width = window.innerWidth;
 if (document.documentElement.scrollWidth > width)
   found.push(`the page is ${document.documentElement.scrollWidth} pixels wide`);

@@ -21,6 +21,10 @@ WRONG = {
         '<div style="overflow: hidden"><table><tr><td style="min-width: 3000px">cut off</td></tr></table></div>',
         "column.html at 1400 pixels: a table's last column ends at 30",
     ),
+    "folded.html": (
+        '<details><div style="overflow: hidden"><table><tr><td style="min-width: 3000px">cut off</td></tr></table></div></details>',
+        "folded.html at 1400 pixels: a table's last column ends at 30",
+    ),
     "link.html": ('<a href="nowhere.html">nowhere</a>', "link.html: a link to nowhere.html, which is not there"),
     "anchor.html": ('<a href="index.html#gone">gone</a>', "anchor.html: a link to index.html#gone, which is not there"),
     "picture.html": ('<img src="gone.png">', "picture.html at 1400 pixels: the picture http"),
