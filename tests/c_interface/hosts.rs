@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::support::compile::{self, Language, Linking, source_dir};
+use crate::support::compile::{self, Language, Linking, program_text, source_dir};
 use crate::support::run::{IN_CONTAINERS, Setup, conduit, entries, finish, fresh_dir, place_executable, say_not_run};
 use crate::support::tools::tool;
 use vgasnet_hosts::{ADDRESSES, OVER_THE_CABLE, is_hydra, run};
@@ -408,4 +408,29 @@ fn a_host_that_is_cut_off_ends_the_job_on_both_sides() {
     hosts.assert_clean(&ended, CUT_LIMIT - ended.took);
     assert!(!pids.iter().any(|pid| is_alive(*pid)), "{pids:?}");
     println!("both sides were clean after {:?}", begin.elapsed());
+}
+
+/// The tutorial's program prints the tutorial's lines across hosts, and has the rows of statistics that the tutorial names.
+#[test]
+fn the_program_of_the_tutorial() {
+    let Some(hosts) = Hosts::new() else { return };
+    let path = "docs/tutorials/two-hosts.md";
+    let tutorial = std::fs::read_to_string(source_dir().join(path)).expect("the tutorial");
+    let expected: Vec<&str> = tutorial.lines().filter(|line| line.starts_with("rank ")).collect();
+    let rows: Vec<&str> =
+        tutorial.lines().filter_map(|line| line.strip_prefix("  ")).filter(|row| row.contains("host")).collect();
+    assert_eq!((expected.len(), rows.len()), (4, 2), "{tutorial}");
+    assert_eq!(program_text(path), program_text("README.md"));
+    let source = hosts.dir.join("hello.c");
+    std::fs::write(&source, program_text(path)).expect("a new file");
+    let hello = compile::build(&source, Language::C99, Linking::Shared);
+    let setup = Setup { ranks: 4, page_bytes: 1 << 20, pool_pages: 16, ..SMALL };
+    let hello = hello.to_str().expect("text");
+    let (status, stdout, stderr) = finish(hosts.start(Path::new("env"), &["VGASNET_STATS=1", hello], setup));
+    assert_eq!(status, Some(0), "{stdout}{stderr}");
+    let mut lines: Vec<&str> = stdout.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, expected, "{stderr}");
+    let has_row = |row: &&str| stderr.lines().any(|line| line.trim_start().starts_with(row));
+    assert!(rows.iter().all(has_row), "{rows:?}: {stderr}");
 }
