@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import conduit
+from conftest import HERE, conduit
 
 
 def mpi4py_of_the_library():
@@ -50,3 +50,11 @@ def test_mpis_own_launcher(run):
     # Debian's names for the launchers of its MPIs.
     launcher = next(filter(shutil.which, ["mpiexec.openmpi", "mpiexec"]), "mpiexec")
     run("with_mpi4py.py", "mpi4py", ranks=2, launcher=launcher)
+
+
+def test_the_program_of_the_document(run, tmp_path):
+    mpi4py_of_the_library()
+    text = (HERE.parents[2] / "docs/reference/python.md").read_text()
+    program = tmp_path / "program.py"
+    program.write_text(text.split("## mpi4py")[1].split("```python\n")[1].split("```")[0])
+    assert run(str(program), ranks=4).stdout == "6.0\n"
