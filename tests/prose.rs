@@ -14,7 +14,7 @@ const CIRCLING: [(&[&str], usize); 2] = [(&["what", "who", "whose"], 3), (&["tha
 const CIRCLING_OF_COMMENTS: [(&[&str], usize); 2] = [(CIRCLING[0].0, 3), (CIRCLING[1].0, 15)];
 
 /// Rooms whose comments are measured: the directories in these, and these themselves.
-const COMMENTED: [(&str, bool); 7] = [
+const COMMENTED: [(&str, bool); 8] = [
     ("src", true),
     ("crates", true),
     ("conduits", false),
@@ -22,6 +22,7 @@ const COMMENTED: [(&str, bool); 7] = [
     ("tools", true),
     ("tests", false),
     ("include", true),
+    ("bindings", true),
 ];
 
 /// Documents at the root, and the most lines that they may have.
@@ -146,6 +147,31 @@ fn comments(text: &str) -> String {
     comments
 }
 
+/// The comments and docstrings of Python.
+fn docstrings(text: &str) -> String {
+    let mut is_docstring = false;
+    let mut is_shown = |line: &&str| {
+        let marks = line.matches("\"\"\"").count();
+        let was_docstring = is_docstring;
+        is_docstring ^= marks == 1;
+        was_docstring || marks > 0 || line.trim_start().starts_with('#')
+    };
+    text.lines().filter(&mut is_shown).map(|line| format!("{line}\n")).collect()
+}
+
+/// The comments of a source file, by the name's end.
+fn comments_of(path: &Path) -> String {
+    match path.extension().and_then(|end| end.to_str()) {
+        Some("rs" | "h") => comments(&read(path)),
+        Some("py") => docstrings(&read(path)),
+        Some("f90" | "inc") => {
+            let of_fortran = |line: &&str| line.trim_start().starts_with('!');
+            read(path).lines().filter(of_fortran).map(|line| format!("{line}\n")).collect()
+        }
+        _ => String::new(),
+    }
+}
+
 /// What is wrong with the language of a text.
 fn complaints(text: &str) -> Vec<String> {
     let lines = prose(text);
@@ -182,9 +208,7 @@ fn comments_keep_to_the_bounds_of_prose() {
     let mut wrong = Vec::new();
     let mut words = 0;
     for room in commented_rooms() {
-        let is_source = |path: &PathBuf| path.extension().is_some_and(|end| end == "rs" || end == "h");
-        let text: String =
-            files_below(&room).iter().filter(|path| is_source(path)).map(|path| comments(&read(path))).collect();
+        let text: String = files_below(&room).iter().map(|path| comments_of(path)).collect();
         words += text.split_whitespace().count();
         wrong.extend(
             circles(&text, &CIRCLING_OF_COMMENTS).into_iter().map(|found| format!("{}: {found}", room.display())),
@@ -199,6 +223,9 @@ fn comments_are_found() {
         "/// One what.\nlet a = b; // two\n/* three\n * four */ code\n//! five /* six\nlet url = \"http://x\";\n";
     let words: Vec<String> = comments(text).split_whitespace().map(str::to_owned).collect();
     assert_eq!(words.join(" "), "/// One what. // two /* three * four //! five /* six");
+    let text = "\"\"\"One.\n\nTwo.\n\"\"\"\na = 1\n# three\ndef f():\n    \"\"\"Four.\"\"\"\n    return 5\n";
+    let words: Vec<String> = docstrings(text).split_whitespace().map(str::to_owned).collect();
+    assert_eq!(words.join(" "), "\"\"\"One. Two. \"\"\" # three \"\"\"Four.\"\"\"");
 }
 
 #[test]

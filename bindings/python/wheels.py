@@ -16,7 +16,7 @@ import zipfile
 SOURCES = pathlib.Path(__file__).resolve().parent
 # In the library's sources the licences are links, which a copy of this directory alone may have lost.
 LICENCES = [name for name in ("LICENSE-APACHE", "LICENSE-MIT") if (SOURCES / name).is_file()]
-# What the sources are, for an archive of them.
+# The sources, for an archive of them.
 SOURCE_FILES = [*LICENCES, "README.md", "pyproject.toml", "wheels.py"]
 
 
@@ -43,7 +43,7 @@ def _base_name():
 
 
 def _information():
-    """The files that say what is installed, but for the list of all files."""
+    """The files that describe the installation, except the list of all files."""
     wheel = "Wheel-Version: 1.0\nGenerator: vgasnet\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
     files = {"METADATA": _metadata().encode(), "WHEEL": wheel.encode()}
     for name in LICENCES:

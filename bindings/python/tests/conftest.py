@@ -27,14 +27,14 @@ def conduit() -> str:
 
 
 def _take_signals() -> None:
-    """Shells have their background jobs ignore these, and what a launcher ignores ends no job."""
+    """A shell's background jobs ignore these signals, and so would the launcher."""
     for number in (signal.SIGINT, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Any:
-    """A function that runs a program as a job, and checks how that ends."""
+    """A function that runs a program as a job, and checks its end."""
 
     def run_program(
         name: str,

@@ -1,4 +1,4 @@
-"""What goes wrong: exceptions with the library's line, and jobs that end."""
+"""Failures: exceptions with the library's line, and jobs that end."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Programs of all ranks: each checks what it does, and ends with status 0."""
+"""Programs of all ranks: each checks its results, and ends with status 0."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The package: it is what the headers declare, and a wheel can be built of it without network."""
+"""The package: it has the functions of the headers, and a wheel can be built from it without network."""
 
 import ctypes
 import shutil

@@ -10,10 +10,11 @@
     mine[:] = vgasnet.rank()
     vgasnet.barrier()
     neighbour = vgasnet.segment((vgasnet.rank() + 1) % vgasnet.size())
-    block = neighbour.get(0, 1024, np.float64)  # a copy of what is there
+    block = neighbour.get(0, 1024, np.float64)  # a copy of these elements
 
-The job is started by ``vgasnetrun -n 4 python3 program.py``, or over MPI by its launcher. What the library refuses is an exception
-with its line (``vgasnet.Error``). Any thread may call any function, unless that says otherwise; calls let other threads run.
+The job is started by ``vgasnetrun -n 4 python3 program.py``, or over MPI by its launcher. A refusal of the library is an
+exception with its line (``vgasnet.Error``). Any thread may call any function, unless its text says otherwise; calls let other
+threads run.
 docs/reference/python.md has more.
 """
 

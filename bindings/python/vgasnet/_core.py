@@ -1,4 +1,4 @@
-"""What the parts of this package share: the job of this process, and memory that is lent to the library."""
+"""Shared by the parts of this package: the job of this process, and memory lent to the library."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Job:
         self.ranks = 0
         # Address and size of each rank's segment.
         self.segments: List[Tuple[int, int]] = []
-        # An exception that nobody has caught ends the program.
+        # An uncaught exception ends the program.
         self.has_failed = False
         # Handlers and their thunks, which the library calls as long as the process lives.
         self.kept: List[Any] = []
@@ -33,16 +33,16 @@ job = Job()
 
 
 class _Thread(threading.local):
-    """What this thread does."""
+    """The state of this thread."""
 
     is_in_handler = False
-    # The access region that the thread has open: the list of what its operations use.
+    # The access region opened by the thread: the list of the objects in use by its operations.
     region: Optional[List[Any]] = None
 
 
 thread = _Thread()
 
-# What operations under way use, by the operation: it must live until they are complete, whoever forgets them.
+# The objects in use by pending operations, by the operation. They must live until it is complete.
 pending: Dict[int, Any] = {}
 
 
@@ -75,7 +75,7 @@ def whole(what: str, value: Any) -> int:
 
 
 def number(what: str, value: Any, least: int, most: int) -> int:
-    """A number that the library takes, as an int."""
+    """A number for the library, as an int."""
     value = whole(what, value)
     if not least <= value <= most:
         raise ValueError(f"{what} is {value}; give {least} to {most}")
@@ -83,7 +83,7 @@ def number(what: str, value: Any, least: int, most: int) -> int:
 
 
 def lent(buffer: Any, is_written: bool) -> Tuple[int, int, Any]:
-    """Address and size in bytes of a buffer, and what must live while the library uses it. Nothing is copied."""
+    """Address and size in bytes of a buffer, and an object to keep alive while the library uses it. Nothing is copied."""
     array = buffer if isinstance(buffer, np.ndarray) else np.frombuffer(buffer, np.uint8)
     if array.dtype.hasobject:
         raise TypeError(f"an array of {array.dtype} has references to Python's objects, which mean nothing elsewhere")
@@ -98,7 +98,7 @@ def lent(buffer: Any, is_written: bool) -> Tuple[int, int, Any]:
 
 
 def flush_output() -> None:
-    """Writes what Python has buffered. A stream that is closed, or that nobody reads any more, keeps no job from its end."""
+    """Flushes stdout and stderr. A closed or broken stream keeps no job from its end."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             with contextlib.suppress(OSError, ValueError):

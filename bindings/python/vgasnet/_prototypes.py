@@ -1,4 +1,4 @@
-"""What ctypes is told of each function of vgasnet.h. tests/c_interface compares it with the headers."""
+"""The types of each function of vgasnet.h for ctypes. tests/c_interface compares it with the headers."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ void vgasnet_debug_stop int
 
 
 def prototypes() -> Iterator[Tuple[str, str, Tuple[str, ...]]]:
-    """Each function's name, and what this module calls the types of its result and of its arguments."""
+    """Each function's name, with this module's names for the types of result and arguments."""
     for line in _PROTOTYPES.splitlines():
         if line and not line.startswith("#"):
             result, name, *arguments = line.split()

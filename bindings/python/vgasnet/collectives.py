@@ -1,7 +1,7 @@
 """Collectives and teams, on arrays of numpy.
 
 All ranks of a team call the same collectives of the team in the same order, with arrays of the same type and size. Arrays may be
-in the own segment. One thread of a rank calls those of a team at a time.
+in the own segment. At a time, one thread of a rank calls collectives of a team.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from .operations import Operation
 
 _MINE = raw.VGASNET_COLL_IN_MYSYNC | raw.VGASNET_COLL_OUT_MYSYNC
 
-# The types of which arrays can be reduced: a place here is what ranks tell the function.
+# The types of reducible arrays. Ranks tell the function the index here.
 _TYPES = [np.dtype(name) for name in "?bhilBHILqQefdFD"]
 
-# Functions of two arrays, by name, and those that were registered: a place here is what ranks tell the function.
+# Functions of two arrays, by name, and registered ones. Ranks tell the function the index here.
 _REDUCTIONS: List[Callable[[np.ndarray, np.ndarray], np.ndarray]] = [
     np.add,
     np.multiply,
@@ -39,7 +39,7 @@ _NAMES = {"sum": 0, "prod": 1, "min": 2, "max": 3, "and": 4, "or": 5, "xor": 6}
 
 
 class Reduction:
-    """A function for reductions that the program has registered."""
+    """A function for reductions, registered by the program."""
 
     def __init__(self, at: int) -> None:
         self._at = at
@@ -53,7 +53,7 @@ def reduction(function: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Reduc
 
 
 def _reduce(results: int, count: int, left: int, _: int, right: int, bytes_each: int, flags: int, told: int) -> None:
-    """What the library calls: reduces count elements."""
+    """Called by the library: reduces count elements."""
     thread.is_in_handler = True
     try:
         dtype = _TYPES[told & 0xFF]
@@ -80,7 +80,7 @@ def register() -> None:
 
 
 class Collective(Operation):
-    """A collective under way, as an ``Operation``. Its result is what the function without ``_nb`` returns."""
+    """A collective under way, as an ``Operation``. Its result is that of the function without ``_nb``."""
 
     _wait_all, _test_all = "coll_wait_sync_all", "coll_try_sync_all"
     _wait_some, _test_some = "coll_wait_sync_some", "coll_try_sync_some"
@@ -98,8 +98,8 @@ def _filled(out: Any, shape: Tuple[int, ...], dtype: np.dtype) -> np.ndarray:
 class Team:
     """Ranks that call collectives together, numbered from 0. ``vgasnet.WORLD`` has all of the job.
 
-    Without ``ready=True`` a collective begins when all ranks have called it, and is complete when it is at all. With it, it waits
-    only for what this rank needs.
+    By default a collective begins when all ranks have called it, and is complete when it is so at all ranks. With ``ready=True`` it
+    waits only for the ranks whose data this rank needs.
     """
 
     def __init__(self, handle: int) -> None:
@@ -139,7 +139,7 @@ class Team:
         return self._start("broadcast", array, [kept], ready, address, root, address, nbytes)
 
     def broadcast(self, array: np.ndarray, root: int = 0, ready: bool = False) -> np.ndarray:
-        """Brings the array of ``root`` to those of all. Returns it."""
+        """Copies the array of ``root`` into the arrays of all ranks. Returns it."""
         return self.broadcast_nb(array, root, ready).wait()
 
     def scatter_nb(self, blocks: Optional[np.ndarray], out: np.ndarray, root: int = 0, ready: bool = False) -> Collective:
@@ -226,7 +226,7 @@ class Team:
         self, array: Any, op: Union[str, Reduction] = "sum", root: int = 0, out: Any = None, ready: bool = False
     ) -> Optional[np.ndarray]:
         """Reduces the arrays of all ranks element by element, in the order of the ranks, and returns the result at ``root``, else
-        None. ``op``: "sum", "prod", "min", "max", "and", "or", "xor", or what ``reduction`` has returned."""
+        None. ``op``: "sum", "prod", "min", "max", "and", "or", "xor", or a result of ``reduction``."""
         return self.reduce_nb(array, op, root, out, ready).wait()
 
     def reduce_all(self, array: Any, op: Union[str, Reduction] = "sum", out: Any = None) -> np.ndarray:
@@ -265,7 +265,7 @@ def team_of(ranks: Sequence[int], tag: int) -> Team:
 
 
 def _told(op: Union[str, Reduction], dtype: np.dtype) -> int:
-    """What ranks tell the function that reduces."""
+    """The argument of the function that reduces."""
     if dtype not in _TYPES:
         raise TypeError(f"arrays of {dtype} cannot be reduced; give numbers of this machine's byte order")
     if isinstance(op, Reduction):

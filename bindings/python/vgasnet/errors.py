@@ -1,4 +1,4 @@
-"""What goes wrong, as exceptions with the library's line."""
+"""Failures as exceptions with the library's line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Error(Exception):
     Attributes:
         code: the number, one of ``raw.VGASNET_ERR_...``
         name: the name of the code
-        line: what the library has printed, without ``vgasnet: ``: rank, call, value, what is allowed. "" if another rank has
+        line: the library's message, without ``vgasnet: ``: rank, call, value, allowed values. "" if another rank has
             printed it.
     """
 
@@ -51,7 +51,7 @@ class BarrierMismatch(Error):
 
 
 def check(code: int) -> None:
-    """Raises what a code says, unless it is ``VGASNET_OK``."""
+    """Raises the exception of a code other than ``VGASNET_OK``."""
     if code != raw.VGASNET_OK:
         raise of_code(code)
 

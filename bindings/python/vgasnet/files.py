@@ -34,10 +34,10 @@ class File(io.RawIOBase):
             vgasnet.barrier()
             file.read_into_at(neighbour * block.nbytes, block)
 
-    A write that has returned is what every rank reads from then on. Collective, with the same arguments on all ranks: opening,
+    After a write has returned, every rank reads its bytes. Collective, with the same arguments on all ranks: opening,
     ``sync``, ``set_size``, ``truncate``, ``set_atomic``, ``set_pointer``, ``preallocate``, ``close`` and the end of ``with``. All
     else is of the calling rank alone. It is an unbuffered binary file of Python, too, with a position of each rank: ``read``,
-    ``readinto``, ``write``, ``seek`` and ``tell`` are as those. A file that is forgotten stays open until the job ends.
+    ``readinto``, ``write``, ``seek`` and ``tell`` are as in Python. A forgotten file stays open until the job ends.
 
     ``mode``: as that of ``open``, binary: "r", "r+", "w", "w+", "x" or "x+". ``stripe_bytes``: bytes side by side that have one
     home, a multiple of the page size. ``io_ranks``: how many ranks do I/O. ``atomic``: each read and write is one step to others.
@@ -108,7 +108,7 @@ class File(io.RawIOBase):
         return nbytes
 
     def read_into_at_nb(self, offset: int, buffer: Any) -> Operation:
-        """``read_into_at`` without waiting. The result is how many bytes the file had. What could not be read, ``error`` tells."""
+        """``read_into_at`` without waiting. The result is the number of bytes the file had. ``error`` names a failure."""
         library = self._library()
         address, nbytes, kept = lent(buffer, True)
         nread = ctypes.c_size_t()
@@ -116,14 +116,14 @@ class File(io.RawIOBase):
         return Operation(library.vgasnet_file_read_at_nb(self._handle, *arguments), kept, nread.value)
 
     def write_at_nb(self, offset: int, data: Any) -> Operation:
-        """``write_at`` without waiting. ``data`` must not change before. What could not be written, ``error`` tells."""
+        """``write_at`` without waiting. ``data`` must not change before. ``error`` names a failure."""
         library = self._library()
         address, nbytes, kept = lent(data, False)
         offset = number("offset", offset, 0, _OFFSET_MAX)
         return Operation(library.vgasnet_file_write_at_nb(self._handle, offset, address, nbytes), kept, nbytes)
 
     def _lists(self, runs: Sequence[Tuple[int, int]], buffers: Sequence[Any], is_written: bool) -> Tuple[List[Any], Any]:
-        """What C is told of the runs and buffers, and what must live until it has returned."""
+        """The arguments of C for runs and buffers, and objects to keep alive until the call has returned."""
         places = (raw.vgasnet_file_run_t * len(runs))()
         for place, (offset, nbytes) in zip(places, runs):
             place.offset, place.len = number("offset", offset, 0, _OFFSET_MAX), number("nbytes", nbytes, 0, _OFFSET_MAX)
@@ -132,8 +132,8 @@ class File(io.RawIOBase):
         return [len(runs), places, len(memory), pieces], [kept for _, _, kept in memory]
 
     def readv_at(self, runs: Sequence[Tuple[int, int]], buffers: Sequence[Any]) -> int:
-        """Reads many places at once: the bytes of all runs, each an offset and a number of bytes, one behind the other, go to those
-        of all buffers. Ends at the first byte that the file does not have. Returns how many were read."""
+        """Reads many places at once. A run is an offset and a number of bytes. The bytes of all runs, in their order, fill the
+        buffers, in their order. Ends at the end of the file. Returns the number of bytes read."""
         nread = ctypes.c_size_t()
         lists, _ = self._lists(runs, buffers, True)
         self._call("readv_at", *lists, ctypes.byref(nread))
@@ -145,7 +145,7 @@ class File(io.RawIOBase):
         self._call("writev_at", *lists)
 
     def sync(self) -> None:
-        """Collective. All that was written before is on the disk."""
+        """Collective. All earlier writes are on the disk."""
         self._call("sync")
 
     def set_size(self, nbytes: int) -> None:
@@ -169,7 +169,8 @@ class File(io.RawIOBase):
         self._call("set_pointer", number("value", value, 0, (1 << 64) - 1))
 
     def take(self, amount: int) -> int:
-        """Adds to a number that all ranks share, and returns what it was: who takes as many bytes as it writes there appends."""
+        """Adds to a number shared by all ranks, and returns its earlier value. A rank appends by taking the size of its bytes and
+        writing them at that offset."""
         before = ctypes.c_uint64()
         self._call("take", number("amount", amount, 0, (1 << 64) - 1), ctypes.byref(before))
         return before.value
@@ -185,7 +186,7 @@ class File(io.RawIOBase):
             self._call("unlock", *place)
 
     def flush(self) -> None:
-        """What this rank has written has reached the file system."""
+        """The file system has the writes of this rank."""
         if self._handle and self._flags & raw.VGASNET_FILE_WRITE:
             self._call("flush")
 
@@ -215,7 +216,7 @@ class File(io.RawIOBase):
         return errors.value
 
     def close(self) -> None:
-        """Collective. Others see all that was written. After an error what could not be written is lost."""
+        """Collective. Others see all writes. After an error the unwritten bytes are lost."""
         if self._handle:
             library, handle, self._handle = attached(), self._handle, 0
             code = library.vgasnet_file_close(handle)
@@ -225,7 +226,7 @@ class File(io.RawIOBase):
             super().close()
 
     def __exit__(self, kind: Any, *rest: Any) -> None:
-        # Others may not come to close it: the exception is what counts.
+        # Others may not come to close it, and the exception matters more.
         if kind is None:
             self.close()
 

@@ -22,7 +22,7 @@ _WAIT_MODES = {"spin": raw.VGASNET_WAIT_SPIN, "block": raw.VGASNET_WAIT_BLOCK, "
 
 def init(library: Optional[str] = None) -> None:
     """Makes this process a rank of the job. All ranks call it, once. ``library`` is the path of libvgasnet.so; without it
-    ``raw.library`` tells where that is looked for. mpi4py may be imported before or after it.
+    ``raw.library`` lists the places where it is looked for. mpi4py may be imported before or after it.
     """
     loaded = raw.library(library)
     check(loaded.vgasnet_init(None, None))
@@ -91,8 +91,8 @@ def _leave() -> None:
 
 
 def exit(status: int = 0) -> None:
-    """Ends the whole job with a status of 0 to 255, and does not return. A rank that only is through ends as any program, and
-    serves its segment until all are. Functions of atexit do not run; what Python has not yet written is written.
+    """Ends the whole job with a status of 0 to 255, and does not return. A rank whose program simply ends serves its segment until all
+    ranks have ended. Functions of atexit do not run; buffered output is written.
     """
     flush_output()
     initialised().vgasnet_exit(number("status", status, 0, 255))
@@ -111,7 +111,7 @@ def size() -> int:
 
 
 class Place(NamedTuple):
-    """Where a rank is. Ranks with the same host share a machine; those with the same neighbourhood use each other's pages."""
+    """Where a rank is. Ranks with the same host share a machine; ranks with the same neighbourhood use each other's pages."""
 
     host: int
     neighbourhood: int
@@ -125,7 +125,7 @@ def places() -> List[Place]:
 
 
 def segment_bytes_max(of_all: bool = False) -> int:
-    """The largest segment in bytes that this rank is offered, or that all are. After ``init``."""
+    """The largest segment in bytes offered to this rank, or to all. After ``init``."""
     library = initialised()
     return library.vgasnet_getMaxGlobalSegmentSize() if of_all else library.vgasnet_getMaxLocalSegmentSize()
 

@@ -4,7 +4,7 @@ A handler runs in a thread of the rank that has called this package and waits or
 ``test``, requests and ``poll``. A rank that only computes, or waits for something else, runs none. It runs with the interpreter's
 lock, as any code of Python, so it is interrupted by other threads.
 
-A handler may reply once to a request, use arrays of the own segment, change what it likes in the program, and call
+A handler may reply once to a request, use arrays of the own segment, change the program's variables, and call
 ``vgasnet.exit``. Other functions of the package raise RuntimeError there. An exception that leaves a handler is printed and ends
 the job with status 1, since nobody could catch it.
 """
@@ -48,7 +48,7 @@ class Handler:
         return f"<{self.kind} handler {self.__name__} of {self.arguments} arguments>"
 
     def _thunk(self) -> Any:
-        """What C calls."""
+        """Called by C."""
         payload = [] if self.kind == "short" else [ctypes.c_void_p, ctypes.c_size_t]
         signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *payload, *[ctypes.c_int32] * self.arguments)
 
@@ -66,12 +66,12 @@ def short(function: Callable[..., None]) -> Handler:
 
 
 def medium(function: Callable[..., None]) -> Handler:
-    """The same for messages whose payload comes along: ``message.payload`` has its bytes."""
+    """The same for messages with a payload: ``message.payload`` has its bytes."""
     return Handler("medium", function)
 
 
 def long(function: Callable[..., None]) -> Handler:
-    """The same for messages whose payload is put to the receiver's segment before: ``message.array`` has it."""
+    """The same for messages with a payload in the receiver's segment: ``message.array`` has it."""
     return Handler("long", function)
 
 
@@ -79,7 +79,7 @@ class Message:
     """A message inside its handler.
 
     Attributes:
-        source: the rank that has sent it
+        source: its sender
         nbytes: the size of its payload
     """
 
@@ -159,7 +159,7 @@ def _send(
 
 
 def _run(handler: Handler, message: Message, arguments: Sequence[int]) -> None:
-    """Runs a handler in a thread that has called in. What it raises ends the job: nobody could catch it."""
+    """Runs a handler in a thread that has called in. An exception ends the job: nobody could catch it."""
     thread.is_in_handler = True
     try:
         handler.function(message, *arguments)

@@ -17,7 +17,7 @@ class Operation:
             compute()          # block is undefined here
         use(block)
 
-    Arrays that were given must not change before, those that are written are undefined before. They are kept alive until then,
+    Until then the program must not change arrays that are read, and arrays that are written are undefined. They are kept alive,
     also if the operation itself is forgotten.
     """
 
@@ -31,7 +31,7 @@ class Operation:
 
     @property
     def result(self) -> Any:
-        """What the operation has brought, of those that have a result: complete ones only."""
+        """The result of a complete operation, if its kind has one."""
         if self._handle:
             raise RuntimeError("the operation is not complete; wait for it first")
         return self._result
@@ -58,7 +58,7 @@ class Operation:
 
 
 def _call(operations: Sequence[Operation], which: str) -> int:
-    """Calls a sync of several operations, and ends those that are complete."""
+    """Calls a sync of several operations, and ends the complete ones."""
     kinds = {getattr(operation, which) for operation in operations}
     if len(kinds) > 1:
         raise TypeError("operations and collectives cannot be waited for together")
@@ -69,7 +69,7 @@ def _call(operations: Sequence[Operation], which: str) -> int:
     try:
         code = getattr(library, "vgasnet_" + kinds.pop())(handles, len(operations))
     finally:
-        # Also when a signal's handler raises what ends the call's wait in Python: the library has taken the handles of what is complete.
+        # Also when an exception of a signal's handler ends the wait in Python: the library has taken the handles of complete operations.
         for operation, handle in zip(operations, handles):
             if operation._handle and not handle:
                 operation._end()
@@ -87,12 +87,12 @@ def test_all(operations: Iterable[Operation]) -> bool:
 
 
 def wait_some(operations: Iterable[Operation]) -> List[Operation]:
-    """Waits until some operation is complete that was not before. Returns those that are complete now."""
+    """Waits until one more operation is complete. Returns the complete ones."""
     return _some(operations, "_wait_some")
 
 
 def test_some(operations: Iterable[Operation]) -> List[Operation]:
-    """The operations that are complete."""
+    """The complete operations."""
     return _some(operations, "_test_some")
 
 
@@ -135,7 +135,7 @@ class access_region:
         return self
 
     def end(self) -> Operation:
-        """Ends the region. The operation that is returned is complete when all are that the region has collected."""
+        """Ends the region. The returned operation is complete when all operations of the region are."""
         if not self._is_open or thread.region is None:
             raise RuntimeError("the access region is not open in this thread")
         library = attached()
@@ -148,7 +148,7 @@ class access_region:
 
 
 def note_implicit(lent: Any) -> None:
-    """Keeps what an implicit operation uses, until its region is complete."""
+    """Keeps the objects of an implicit operation, until its region is complete."""
     if thread.region is None:
         raise RuntimeError("implicit operations are started in an access region: with vgasnet.access_region(): ...")
     thread.region.append(lent)

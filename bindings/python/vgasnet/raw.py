@@ -1,7 +1,7 @@
-"""The functions, constants and structures of vgasnet.h, by their names in C, for what the classes of this package do not have.
+"""The functions, constants and structures of vgasnet.h, by their names in C, beyond the classes of this package.
 
 ``vgasnet.raw.library()`` has every function, with the types of its arguments: ``raw.library().vgasnet_pin(address, 4096, 1)``.
-Nothing is checked that ctypes does not check; what the header calls fatal ends the job. include/vgasnet/ documents each.
+Only ctypes checks arguments. A fatal error of the header ends the job. include/vgasnet/ documents each function.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class vgasnet_file_run_t(ctypes.Structure):
 
 
 def _numbers(names: str, times: Any = None) -> list:
-    """Fields of 64 bits; those with a star are structures of times."""
+    """Fields of 64 bits; a star marks structures of times."""
     return [(name.rstrip("*"), times if name.endswith("*") else ctypes.c_uint64) for name in names.split()]
 
 

@@ -40,8 +40,8 @@ class Segment:
     """A rank's segment. Places in it are offsets in bytes.
 
     Attributes:
-        rank: whose it is
-        address: where it begins, in its own rank
+        rank: its rank
+        address: its first byte, in its own rank
         nbytes: its size
     """
 
@@ -74,12 +74,12 @@ class Segment:
             raise ValueError(f"the segment is that of rank {self.rank}; this is for the own one: get and put others'")
 
     def array(self, dtype: Any = np.uint8, shape: Any = None, offset: int = 0) -> np.ndarray:
-        """A part of the own segment as an array, without a copy: each element is loaded and stored where it is, from the disk if
-        need be. Without a shape, all from offset on. Other ranks see what is stored, and their puts are seen. Objects of Python
-        cannot be in it.
+        """A part of the own segment as an array, without a copy: elements are loaded and stored in place, their pages from the disk
+        if need be. Without a shape, everything from offset on. Other ranks see the stores, and their puts are seen. The array
+        cannot hold objects of Python.
 
-        A slice that an operation of numpy reads or writes may be larger than the pool. What other libraries hand to the kernel
-        or to MPI needs ordinary memory: ``array.copy()``.
+        A slice that an operation of numpy reads or writes may be larger than the pool. Other libraries that hand memory to the kernel
+        or to MPI need ordinary memory: ``array.copy()``.
         """
         attached_or_handler()
         self._must_be_own()
@@ -97,7 +97,7 @@ class Segment:
         return np.frombuffer(memory, np.uint8).view(dtype).reshape(shape)
 
     def get(self, offset: int, shape: Any, dtype: Any = np.uint8) -> np.ndarray:
-        """A copy of the array of this shape and type that is at offset."""
+        """A copy of the array of this shape and type at offset."""
         attached()
         shape, dtype = shape_of(shape), np.dtype(dtype)
         # Before there is memory for it.
@@ -173,7 +173,7 @@ class Segment:
         return there, here, count, [kept for _, _, kept in memory]
 
     def get_list(self, offsets: Sequence[int], outs: Sequence[Any]) -> None:
-        """Many gets at once: each buffer gets what is at its offset."""
+        """Many gets at once, a buffer for each offset."""
         self.get_list_nb(offsets, outs).wait()
 
     def put_list(self, offsets: Sequence[int], data: Sequence[Any]) -> None:
@@ -209,7 +209,7 @@ class Segment:
         return self._place(offset, reach), there, here, counts, levels
 
     def get_strided(self, offset: int, strides: Sequence[int], out: np.ndarray) -> np.ndarray:
-        """Gets an array of the shape of ``out``, whose elements are ``strides`` bytes apart in the segment, dimension by dimension.
+        """Gets an array of the shape of ``out``. In the segment its elements are ``strides`` bytes apart, dimension by dimension.
         ``out`` may be a slice with gaps, too."""
         library = attached()
         if not out.flags.writeable:
@@ -236,7 +236,7 @@ class Segment:
         return place, dtype, f"u{dtype.itemsize * 8}"
 
     def atomic(self, op: str, offset: int, operand: int, compare: int = 0, dtype: Any = np.int64) -> int:
-        """Changes a number of 32 or 64 bits where it is, and returns what it was. Atomic against all other such operations on it.
+        """Changes a number of 32 or 64 bits in place, and returns its earlier value. Atomic against all other such operations on it.
 
         ``op``: "add" (which wraps), "and", "or", "xor", "min", "max", "swap", or "cas", which sets it to ``operand`` if it is
         ``compare``."""
@@ -247,7 +247,7 @@ class Segment:
         return was - (1 << dtype.itemsize * 8) if dtype.kind == "i" and was >> dtype.itemsize * 8 - 1 else was
 
     def atomic_nb(self, op: str, offset: int, operand: int, compare: int = 0, dtype: Any = np.int64) -> Operation:
-        """``atomic`` without waiting. The result is an array of one element: what the number was."""
+        """``atomic`` without waiting. The result is an array of one element, the earlier value."""
         library = attached()
         place, dtype, end = self._number(offset, dtype)
         was = np.zeros(1, dtype)
@@ -256,11 +256,11 @@ class Segment:
         return Operation(function(was.__array_interface__["data"][0], self.rank, place, *numbers), was, was)
 
     def fetch_add(self, offset: int, operand: int, dtype: Any = np.int64) -> int:
-        """Adds to a number, and returns what it was."""
+        """Adds to a number, and returns its earlier value."""
         return self.atomic("add", offset, operand, 0, dtype)
 
     def compare_and_swap(self, offset: int, compare: int, operand: int, dtype: Any = np.int64) -> int:
-        """Sets a number to ``operand`` if it is ``compare``, and returns what it was."""
+        """Sets a number to ``operand`` if it is ``compare``, and returns its earlier value."""
         return self.atomic("cas", offset, operand, compare, dtype)
 
     @contextmanager
@@ -297,8 +297,8 @@ class Segment:
 
     @contextmanager
     def pinned(self, offset: int, nbytes: int, write: bool = False) -> Iterator[np.ndarray]:
-        """Keeps pages of the own segment in memory, for what gives addresses to the kernel. Gives the bytes as an array. Pin
-        briefly, and wait for no other rank meanwhile: who writes there waits."""
+        """Keeps pages of the own segment in memory, for code that gives addresses to the kernel. Gives the bytes as an array. Pin
+        briefly, and wait for no other rank meanwhile, since a rank that writes there waits."""
         library = attached()
         memory = self.array(np.uint8, nbytes, offset)
         place = self._place(offset, nbytes)

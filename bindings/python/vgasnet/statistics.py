@@ -1,4 +1,4 @@
-"""What this rank does, and where its time goes. docs/reference/statistics.md tells what each number is."""
+"""This rank's work, and where its time goes. docs/reference/statistics.md explains each number."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _plain(value: "int | raw.vgasnet_stats_times_t") -> Union[int, Times]:
 
 
 def readonly_statistics() -> Dict[str, int]:
-    """What became of this rank's gets from ranges that it has declared read-only, by the names in readonly.h."""
+    """Counts of this rank's gets from its read-only ranges, by the names in readonly.h."""
     numbers = raw.vgasnet_readonly_stats_t()
     check(attached().vgasnet_readonly_stats(ctypes.byref(numbers), ctypes.sizeof(numbers)))
     return {name: getattr(numbers, name) for name, _ in numbers._fields_}

@@ -42,7 +42,7 @@ pairs["value"] = np.arange(1000)
 assert pairs["value"].sum() == 499500 and int(pairs["key"].sum()) == 7000
 assert vgasnet.array(np.uint8, 1, 12345)[0] == 7
 
-# What the kernel is given, and a pinned range.
+# A buffer for the kernel, and a pinned range.
 with open("/dev/zero", "rb", buffering=0) as zeros:
     assert zeros.readinto(memoryview(vgasnet.array(np.uint8, 3 * POOL))) > 0
 assert not vgasnet.array(np.uint8, 1 << 16).any()

@@ -1,4 +1,4 @@
-"""Jobs that end with another status than 0, in the way that the argument says."""
+"""Jobs that end with another status than 0. The argument names the way."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Shared files: places, positions, lists, locks, what numpy writes and reads."""
+"""Shared files: places, positions, lists, locks, numpy's writes and reads."""
 
 import io
 import os
@@ -36,7 +36,7 @@ with vgasnet.File(path, "w+") as file:
     vgasnet.barrier()
     assert np.frombuffer(file.read_at(rank * block.nbytes, 8), np.int64)[0] == following
 
-    # Lists, locks, a number that all share.
+    # Lists, locks, a shared number.
     one, two = np.zeros(2), np.zeros(3)
     if rank == 0:
         file.writev_at([(0, 8), (80, 32)], [np.arange(2.0), np.arange(2.0, 5.0)])
@@ -54,7 +54,7 @@ with vgasnet.File(path, "w+") as file:
     assert np.frombuffer(file.read_at(0, 8), np.int64)[0] == 20 * ranks
     vgasnet.barrier()
 
-    # A position of each rank, and what is built on it.
+    # A position of each rank, and its users.
     assert file.seek(rank * 4096) == rank * 4096 == file.tell()
     np.save(file, np.full(100, rank))
     file.flush()
@@ -99,7 +99,7 @@ with vgasnet.File(path, "w+") as file:
     file.read_into_at(following * large.nbytes, large)
     assert (large == following).all()
     vgasnet.barrier()
-    # Buffers that nobody else keeps live as long as the call. Those as large as this are unmapped when they go.
+    # Buffers without another owner live as long as the call. A buffer of this size is unmapped when freed.
     count = 8 << 20
     file.writev_at([(2 * rank * count, 2 * count)], (np.full(count, value, np.uint8) for value in (rank, 7)))
     assert file.read_at(2 * rank * count, 2 * count) == bytes([rank]) * count + bytes([7]) * count

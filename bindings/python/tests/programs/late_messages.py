@@ -1,4 +1,4 @@
-"""Requests to ranks whose program is over: they have no interpreter that could run a handler, and serve their segments."""
+"""Requests to ranks after the end of their program: without an interpreter they run no handler, and serve their segments."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Calls that are refused, and jobs that go on."""
+"""Refused calls, in jobs that go on."""
 
 import errno
 import pickle

@@ -1,8 +1,8 @@
-"""What the programs share: a call must be refused."""
+"""A call must be refused."""
 
 
 def refused(kind, call, *parts):
-    """The exception of a call that is refused, with these parts in its text."""
+    """The exception of a refused call, with these parts in its text."""
     try:
         call()
     except kind as error:

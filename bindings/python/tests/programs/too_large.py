@@ -1,4 +1,4 @@
-"""One rank asks for a segment that no disk has: attach is refused on all ranks, and the exception of one has the line."""
+"""One rank asks for a segment larger than any disk: all ranks refuse the attach, and the exception of one has the line."""
 
 import vgasnet
 

@@ -16,7 +16,7 @@ vgasnet.barrier()
 
 
 def words(start, count):
-    """What the next rank has."""
+    """The contents of the next rank."""
     return np.arange(start, start + count) + there.rank * WORDS
 
 
@@ -106,7 +106,7 @@ if rank == 0:
     assert operation.result[0] == 7
 vgasnet.barrier()
 
-# Copies of what nobody writes.
+# Copies of read-only data.
 with there.readonly(8 * 200000, 8 * 1000, get_bytes_max=4096):
     for _ in range(3):
         assert there.get(8 * 200100, 1, np.int64)[0] == words(200100, 1)[0]

@@ -1,4 +1,4 @@
-"""mpi4py beside vgasnet over MPI. The argument says who starts MPI: mpi4py, vgasnet, or mpi4py after its import."""
+"""mpi4py beside vgasnet over MPI. The argument names the starter of MPI: mpi4py, vgasnet, or mpi4py after its import."""
 
 import sys
 
