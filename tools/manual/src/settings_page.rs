@@ -8,24 +8,26 @@ pub fn text() -> String {
     let mut page = Page::new("vgasnet", 7, "settings of jobs whose segments are larger than memory");
     page.section("DESCRIPTION");
     page.paragraphs(
-        "vgasnet gives every rank of a job a segment that is larger than memory. The segment lives in a file on the node's disk. \
-         A pool in memory is a cache of its pages, and a page that any rank has in its pool is fetched from there.\n\n\
-         Programs are written in C, C++, Fortran or Python with the interface of vgasnet(3), or for GASNet, and started by vgasnetrun(1). \
-         vgasnet-info(1) tells what a machine offers, and what stands in the way.",
+        "vgasnet gives every rank of a job a segment, which may be larger than memory. The segment lives in a file on the node's disk. \
+         A pool in memory caches its pages. A page in any rank's pool comes from there instead of the disk.\n\n\
+         Programs are written in C, C++, Fortran or Python with the interface of vgasnet(3), or for GASNet. vgasnetrun(1) starts them. \
+         vgasnet-info(1) shows a machine's disks, memory and transports, and prerequisites it lacks.",
     );
     page.section("ENVIRONMENT");
     page.paragraphs(
-        "vgasnetrun passes these variables to all ranks. A size is digits, and at most one of K, M, G, T behind them (powers of 1024). \
-         A value that is not allowed is an error, and so is a name that is nearly one of these.",
+        "vgasnetrun passes these variables to all ranks. A size is digits, optionally followed by K, M, G or T (powers of 1024). \
+         A value outside the allowed ones is an error, and so is a misspelt name.",
     );
     list(&mut page, Audience::Users);
     page.section("CLIENTS OF GASNET");
-    page.paragraphs("Programs that are written for GASNet, and their launchers, heed these of GASNet's variables, too. The others have no effect, but on the GASNet below the conduit gasnet.");
+    page.paragraphs(
+        "Programs for GASNet and their launchers read these variables of GASNet. GASNet's other variables affect only a GASNet below \
+         the conduit gasnet.",
+    );
     list(&mut page, Audience::GasnetClients);
     page.section("MPI PROGRAMS");
     page.paragraphs(
-        "libvgasnet-mpi-io and libvgasnet-mpi-cache are loaded before MPI, in programs that know nothing of vgasnet. They read these \
-         variables.",
+        "libvgasnet-mpi-io and libvgasnet-mpi-cache are loaded before MPI, in unmodified programs. They read these variables.",
     );
     list(&mut page, Audience::MpiPrograms);
     page.documents();

@@ -21,7 +21,7 @@ pub fn ranks() -> RangedI64ValueParser<u32> {
 }
 
 /// Help for `--check` where a missing figure is a missed target.
-pub const CHECK_ALL: &str = "Exit with status 1 if a target is missed, or could not be measured";
+pub const CHECK_ALL: &str = "Exit with status 1 if a figure is worse than wanted, or could not be measured";
 
 #[derive(Args, Clone, Serialize, Deserialize)]
 pub struct Setup {
@@ -111,7 +111,7 @@ pub struct Judging {
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
 
-    /// Exit with status 1 if a target is missed
+    /// Exit with status 1 if a figure is worse than wanted
     #[arg(long)]
     pub check: bool,
 }

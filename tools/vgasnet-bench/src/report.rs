@@ -50,7 +50,7 @@ impl Target {
             .keep("target", self.target)
             .show("ratio", self.ratio())
             .keep("reached", self.is_reached())
-            .show("verdict", if self.is_reached() { "reached" } else { "missed" })
+            .show("verdict", if self.is_reached() { "reached" } else { "worse" })
     }
 }
 
@@ -204,7 +204,7 @@ impl Report {
             // Between the rows of a table only bad verdicts are worth a line.
             let is_shown = |run: &&Run| runs.len() == 1 || !run.figures.has_reached_all();
             let targets = runs.iter().filter(is_shown).flat_map(|run| &run.figures.targets);
-            text += &table("target", &targets.map(Target::row).collect::<Vec<_>>(), 0);
+            text += &table("figure", &targets.map(Target::row).collect::<Vec<_>>(), 0);
         }
         text + &table("cooperative caching", &self.pairs().iter().map(Pair::row).collect::<Vec<_>>(), 0)
     }
@@ -420,7 +420,7 @@ mod tests {
         let figures = Figures::of(Row::default().rows("kinds", kinds)).target("x", "a hit", 9.0, Bound::AtMost, 6.0);
         let report = Report::of_figures("lists", figures);
         let table = "  kinds  list ns\n  get       7.50\n  put      12.25\n";
-        let target = "target  measured        wanted  ratio  verdict\na hit       9.00  at most 6.00  0.667   missed\n";
+        let target = "figure  measured        wanted  ratio  verdict\na hit       9.00  at most 6.00  0.667    worse\n";
         assert_eq!((report.text(), report.has_reached_all()), (format!("{table}{target}"), Some(false)));
     }
 

@@ -29,7 +29,7 @@ pub struct Blocks {
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = parse_size)]
     size: u64,
 
-    /// Exit with status 1 if a target is missed
+    /// Exit with status 1 if a figure is worse than wanted
     #[arg(long)]
     check: bool,
 }

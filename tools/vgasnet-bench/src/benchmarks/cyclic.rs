@@ -35,7 +35,7 @@ pub struct Loop {
     #[arg(long, value_name = "RANKS", default_value_t = 0, value_parser = within(0..=63))]
     idle: u32,
 
-    /// Exit with status 1 if a target is missed
+    /// Exit with status 1 if a figure is worse than wanted
     #[arg(long)]
     check: bool,
 }

@@ -19,7 +19,7 @@ pub struct FalseSharing {
     #[arg(long, visible_alias = "size", value_name = "N", default_value_t = 100, value_parser = within(1..=1_000_000))]
     rounds: u32,
 
-    /// Exit with status 1 if the target is missed; it applies to 4 ranks without shared memory
+    /// Exit with status 1 if a figure is worse than wanted, for 4 ranks without shared memory
     #[arg(long)]
     check: bool,
 }

@@ -22,7 +22,7 @@ pub struct Lists {
     #[command(flatten)]
     setup: Setup,
 
-    /// Exit with status 1 if a target is missed
+    /// Exit with status 1 if a figure is worse than wanted
     #[arg(long)]
     check: bool,
 }

@@ -23,7 +23,7 @@ pub struct Stream {
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     size: Option<u64>,
 
-    /// Exit with status 1 if a target is missed
+    /// Exit with status 1 if a figure is worse than wanted
     #[arg(long)]
     check: bool,
 }

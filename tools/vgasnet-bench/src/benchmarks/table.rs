@@ -40,7 +40,7 @@ pub struct Table {
     #[arg(short = 'n', value_name = "RANKS", default_value = "1,4", value_delimiter = ',', value_parser = ranks())]
     ranks: Vec<u32>,
 
-    /// Exit with status 1 if a target is missed
+    /// Exit with status 1 if a figure is worse than wanted
     #[arg(long)]
     check: bool,
 }

@@ -28,7 +28,7 @@ const LARGE_GETS: u64 = 64;
 /// Source blocks used round robin, so none stays in the nearest caches; fewer with a small pool.
 const SOURCES_MAX: u64 = 16;
 
-/// Compares hits, misses, progress and memory with their targets
+/// Measures hits, misses, progress and memory
 #[derive(Args, Serialize, Deserialize)]
 pub struct Hit {
     #[command(flatten)]
@@ -46,7 +46,7 @@ pub struct Hit {
     #[arg(long)]
     only_random: bool,
 
-    /// Exit with status 1 if a target is missed
+    /// Exit with status 1 if a figure is worse than wanted
     #[arg(long)]
     check: bool,
 }

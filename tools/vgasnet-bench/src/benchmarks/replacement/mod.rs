@@ -31,7 +31,7 @@ pub struct Replacement {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
-    /// Exit with status 1 if a target is missed
+    /// Exit with status 1 if a figure is worse than wanted
     #[arg(long)]
     check: bool,
 }
