@@ -85,6 +85,11 @@ static void handles(const char *what) {
     const uintptr_t unmapped = 0x12345678;
     uint64_t value = 1;
     gex_TM_t team;
+    if (strncmp(what, "team-", 5) == 0) {
+        gex_TM_Split(&team, job.tm, (int)job.me, 0, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
+        if (strcmp(what, "team-source") == 0) gex_RMA_PutBlocking(team, 0, job.base, (void *)unmapped, 8, 0);
+        if (strcmp(what, "team-dest") == 0) gex_RMA_GetBlocking(team, (void *)unmapped, 0, job.base, 8, 0);
+    }
     if (strcmp(what, "wild-team") == 0) gex_RMA_PutBlocking((gex_TM_t)unmapped, 0, job.base, &value, 8, 0);
     if (strcmp(what, "zero-team") == 0) gex_RMA_PutBlocking((gex_TM_t)(void *)zeros, 0, job.base, &value, 8, 0);
     if (strcmp(what, "wild-parent") == 0) (void)gex_TM_Split(&team, (gex_TM_t)unmapped, 0, 0, NULL, 0, 0);

@@ -177,7 +177,9 @@ fn source(name: &str, text: &str) -> PathBuf {
 }
 
 /// Calls that end the job, with the function and a part of its line.
-const FATAL: [(&str, &str, &str); 39] = [
+const FATAL: [(&str, &str, &str); 41] = [
+    ("team-source", "gex_RMA_PutBlocking", "the local address is 0x12345678"),
+    ("team-dest", "gex_RMA_GetBlocking", "the local address is 0x12345678"),
     ("wild-team", "gex_RMA_PutBlocking", "0x12345678 is no team"),
     ("zero-team", "gex_RMA_PutBlocking", "is no team"),
     ("wild-parent", "gex_TM_Split", "0x12345678 is no team"),

@@ -4,6 +4,7 @@ use super::Outcome;
 use super::events::{DEFER, EventPointer, GROUP, NOW, pointer};
 use crate::capi::access::{self, Function, done, low_order_bytes, transfer};
 use crate::capi::boundary::{Refusal, attached, enter, entry_points};
+use crate::capi::preconditions;
 use crate::ex::{self, Event, Team};
 use crate::ops::{Operation, Remote};
 use std::ffi::{c_int, c_void};
@@ -19,7 +20,7 @@ const COPIED_BYTES_MAX: usize = 64 << 10;
 /// `team` is null, a pair, or has been the handle of an object.
 #[inline]
 unsafe fn remote(team: *const Team, rank: u32, address: *mut c_void, len_bytes: usize) -> Result<Remote, Refusal> {
-    // SAFETY: as the caller says.
+    // SAFETY: `team` is null, a pair, or has been the handle of an object.
     Ok(Remote { rank: unsafe { ex::jobrank(team, rank) }?, address: address.addr(), len_bytes })
 }
 
@@ -29,7 +30,7 @@ unsafe fn remote(team: *const Team, rank: u32, address: *mut c_void, len_bytes: 
 /// As for `Ops::start_explicit`.
 unsafe fn start(operation: Operation, remote: Remote) -> Result<Option<Event>, Refusal> {
     let root = if matches!(operation, Operation::PutNow(_)) { Event::root_with_free_source } else { Event::root };
-    // SAFETY: as the caller says.
+    // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null, until the event is synced.
     Ok(unsafe { access::start(operation, remote) }?.map(root))
 }
 
@@ -38,7 +39,8 @@ unsafe fn start(operation: Operation, remote: Remote) -> Result<Option<Event>, R
 /// # Safety
 /// As for `Ops::start_implicit`.
 unsafe fn start_implicit(operation: Operation, remote: Remote) -> Result<Outcome, Refusal> {
-    // SAFETY: as the caller says.
+    // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null, until the thread has synced its
+    // implicit operations.
     unsafe { access::start_implicit(operation, remote) }?;
     Ok(Outcome::DONE)
 }
@@ -49,7 +51,7 @@ unsafe fn start_implicit(operation: Operation, remote: Remote) -> Result<Outcome
 /// `team` is null, a pair, or has been the handle of an object. `to` is null, or valid for `len` bytes.
 #[inline(always)]
 unsafe fn get_number(team: *const Team, to: *mut c_void, rank: u32, from: *mut c_void, len: usize) -> bool {
-    // SAFETY: as the caller says.
+    // SAFETY: `team` is null, a pair, or has been the handle of an object. `to` is null, or valid for `len` bytes.
     unsafe { ex::jobrank_if_any(team, rank).is_some_and(|jobrank| access::get_number(to, jobrank, from, len)) }
 }
 
@@ -59,7 +61,7 @@ unsafe fn get_number(team: *const Team, to: *mut c_void, rank: u32, from: *mut c
 /// `team` is null, a pair, or has been the handle of an object. `from` is null, or valid for `len` bytes.
 #[inline(always)]
 unsafe fn put_number(team: *const Team, rank: u32, to: *mut c_void, from: *const c_void, len: usize) -> bool {
-    // SAFETY: as the caller says.
+    // SAFETY: `team` is null, a pair, or has been the handle of an object. `from` is null, or valid for `len` bytes.
     unsafe { ex::jobrank_if_any(team, rank).is_some_and(|jobrank| access::put_number(jobrank, to, from, len)) }
 }
 
@@ -69,7 +71,7 @@ unsafe fn put_number(team: *const Team, rank: u32, to: *mut c_void, from: *const
 /// `team` is null, a pair, or has been the handle of an object.
 #[inline(always)]
 unsafe fn put_value(team: *const Team, rank: u32, to: *mut c_void, value: u64, len: usize) -> bool {
-    // SAFETY: as the caller says.
+    // SAFETY: `team` is null, a pair, or has been the handle of an object.
     unsafe { ex::jobrank_if_any(team, rank) }.is_some_and(|jobrank| access::put_value(jobrank, to, value, len))
 }
 
@@ -98,11 +100,15 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_GetBlocking(
         from: *mut c_void,
         len: usize,
     ) -> c_int {
-        // SAFETY: as the function above says.
-        enter(This::NAME, || unsafe { transfer(Operation::Get(to.cast()), remote(team, rank, from, len)?) });
+        enter(This::NAME, || {
+            preconditions::check_buffer(to, len)?;
+            // SAFETY: `team` is null, a pair, or has been the handle of an object. `to` is null, or valid for `len`
+            // bytes.
+            unsafe { transfer(Operation::Get(to.cast()), remote(team, rank, from, len)?) }
+        });
         done()
     }
-    // SAFETY: as the function says.
+    // SAFETY: `team` is null, a pair, or has been the handle of an object. `to` is null, or valid for `len` bytes.
     unsafe {
         Outcome(match ex::jobrank_quickly(team, rank) {
             Some(jobrank) => access::get::<This>(to, jobrank, from, len),
@@ -136,11 +142,15 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_PutBlocking(
         from: *const c_void,
         len: usize,
     ) -> c_int {
-        // SAFETY: as the function above says.
-        enter(This::NAME, || unsafe { transfer(Operation::Put(from.cast()), remote(team, rank, to, len)?) });
+        enter(This::NAME, || {
+            preconditions::check_buffer(from, len)?;
+            // SAFETY: `team` is null, a pair, or has been the handle of an object. `from` is null, or valid for `len`
+            // bytes.
+            unsafe { transfer(Operation::Put(from.cast()), remote(team, rank, to, len)?) }
+        });
         done()
     }
-    // SAFETY: as the function says.
+    // SAFETY: `team` is null, a pair, or has been the handle of an object. `from` is null, or valid for `len` bytes.
     unsafe {
         Outcome(match ex::jobrank_quickly(team, rank) {
             Some(jobrank) => access::put::<This>(jobrank, to, from, len),
@@ -174,7 +184,7 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_GetBlockingVal(
             Ok(value)
         })
     }
-    // SAFETY: as the function says.
+    // SAFETY: `team` is null, a pair, or has been the handle of an object.
     unsafe {
         match ex::jobrank_quickly(team, rank) {
             Some(jobrank) => access::get_value::<This>(jobrank, from, len),
