@@ -13,7 +13,6 @@
 //! - [`guests`]: pages kept by a rank for another, in unused frames.
 //! - [`get_cache`]: the cache of small gets of bytes not written meanwhile; [`writes`] detects writes.
 //! - [`wire`]: messages as bytes; [`active_message`] has the layouts of Active Messages.
-//! - [`ordered`]: the ordered maps and sets shared by the machines.
 //! - [`Limits`], [`Violation`], [`PROTOCOL_VERSION`]: messages of peers are not trusted.
 
 #![no_std]

@@ -4,7 +4,7 @@
 //! `MPI_Init`, serves the calls about files named by a hint or by `VGASNET_MPI_FILES`. All other calls go on to the
 //! next definition of their name. `docs/reference/files.md` documents it for users.
 //!
-//! - [`opening`] decides which files are cached, by [`patterns`] and [`settings`]; [`files`] holds them, and
+//! - [`opening`] decides which files are cached, by [`patterns`] and [`settings`]; [`cached_files`] holds them, and
 //!   [`sharing`] handles files opened twice. [`access`] reads and writes; [`control`] does everything else.
 //! - [`view`] locates the bytes of a view, and [`layout`], [`types`] and [`named`] the bytes of a datatype;
 //!   [`transfer`] combines the two.
