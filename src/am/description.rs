@@ -34,7 +34,7 @@ pub struct Description {
 
 // SAFETY: the library hands the pointers back and does nothing else with them.
 unsafe impl Send for Description {}
-// SAFETY: as above.
+// SAFETY: the library hands the pointers back and does nothing else with them.
 unsafe impl Sync for Description {}
 
 impl Description {

@@ -175,10 +175,10 @@ impl Am {
     /// As [`Am::post`]; the envelope has passed `check`.
     unsafe fn post_placed(&self, to: Rank, envelope: &Envelope, is_placed: bool, haste: Haste) {
         if to != self.space().rank {
-            // SAFETY: as the caller says.
+            // SAFETY: the payload is valid for its length, and the envelope has passed `check`.
             return unsafe { self.post(to, envelope, is_placed, None, haste) };
         }
-        // SAFETY: as the caller says.
+        // SAFETY: the payload is valid for its length.
         let payload = unsafe { envelope.bytes(is_placed) };
         // Read before any lock is taken: a payload in the own segment may fault.
         let copied = self.is_in_own_segment(envelope).then(|| payload.to_vec());

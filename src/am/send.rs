@@ -203,7 +203,7 @@ impl Am {
     ) {
         messages::count_sent(envelope.handler, envelope.payload_bytes);
         let head = self.head(envelope, is_placed, reply_to);
-        // SAFETY: as the caller says.
+        // SAFETY: the payload is valid for its length; it is not null, unless the length is 0.
         let payload = unsafe { envelope.bytes(is_placed) };
         // A payload in the own segment is copied first: it may fault, which must not happen inside the conduit.
         let copied = self.is_in_own_segment(envelope).then(|| payload.to_vec());

@@ -38,7 +38,7 @@ pub(super) fn opened() -> Result<&'static Runtime, Refusal> {
 /// As for `Ops::transfer`.
 #[inline(always)]
 pub(super) unsafe fn transfer(operation: Operation, remote: Remote) -> Result<(), Refusal> {
-    // SAFETY: as the caller says.
+    // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
     Ok(unsafe { opened()?.ops().transfer(operation, remote) }?)
 }
 
@@ -48,7 +48,7 @@ pub(super) unsafe fn transfer(operation: Operation, remote: Remote) -> Result<()
 /// As for `Ops::start_explicit`.
 #[inline(always)]
 pub(super) unsafe fn start(operation: Operation, remote: Remote) -> Result<Option<Handle>, Refusal> {
-    // SAFETY: as the caller says.
+    // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null, until the handle has been synced.
     Ok(unsafe { opened()?.ops().start_explicit(operation, remote) }?)
 }
 
@@ -58,7 +58,8 @@ pub(super) unsafe fn start(operation: Operation, remote: Remote) -> Result<Optio
 /// As for `Ops::start_implicit`.
 #[inline(always)]
 pub(super) unsafe fn start_implicit(operation: Operation, remote: Remote) -> Result<(), Refusal> {
-    // SAFETY: as the caller says.
+    // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null, until the thread has synced its
+    // implicit operations.
     Ok(unsafe { opened()?.ops().start_implicit(operation, remote) }?)
 }
 
@@ -68,7 +69,7 @@ pub(super) unsafe fn start_implicit(operation: Operation, remote: Remote) -> Res
 /// `to` is null, or valid for `len` bytes.
 #[inline(always)]
 pub(super) unsafe fn get_number(to: *mut c_void, rank: u32, from: *mut c_void, len: usize) -> bool {
-    // SAFETY: as the caller says.
+    // SAFETY: `to` is null, or valid for `len` bytes.
     unsafe { SHORTCUT.get_to(to.cast(), rank, from.addr(), len) }
 }
 
@@ -78,7 +79,7 @@ pub(super) unsafe fn get_number(to: *mut c_void, rank: u32, from: *mut c_void, l
 /// `from` is null, or valid for `len` bytes.
 #[inline(always)]
 pub(super) unsafe fn put_number(rank: u32, to: *mut c_void, from: *const c_void, len: usize) -> bool {
-    // SAFETY: as the caller says.
+    // SAFETY: `from` is null, or valid for `len` bytes.
     is_done(unsafe { SHORTCUT.put_from(from.cast(), rank, to.addr(), len) })
 }
 
@@ -142,7 +143,7 @@ pub(super) unsafe fn get<F: Function>(to: *mut c_void, rank: u32, from: *mut c_v
         // SAFETY: `to` is null, or valid for 8 bytes.
         unsafe { get_slowly::<F>(to, rank, from, VALUE_BYTES) }
     }
-    // SAFETY: as the caller says.
+    // SAFETY: `to` is null, or valid for `len` bytes.
     unsafe {
         match len {
             VALUE_BYTES if SHORTCUT.get_number_to::<u64>(to.cast(), rank, from.addr()) => 0,
@@ -186,7 +187,7 @@ pub(super) unsafe fn put<F: Function>(rank: u32, to: *mut c_void, from: *const c
         // SAFETY: `from` is null, or valid for 8 bytes.
         unsafe { put_slowly::<F>(rank, to, from, VALUE_BYTES) }
     }
-    // SAFETY: as the caller says.
+    // SAFETY: `from` is null, or valid for `len` bytes.
     unsafe {
         if len == 4 {
             return of_4_bytes::<F>(rank, to, from);
@@ -222,7 +223,7 @@ pub(super) unsafe fn get_value<F: Function>(rank: u32, from: *mut c_void, len: u
     #[inline(never)]
     unsafe extern "C" fn of_4_bytes<F: Function>(rank: u32, from: *mut c_void) -> u64 {
         let hit = SHORTCUT.get_number::<u32>(rank, from.addr());
-        // SAFETY: as the caller says.
+        // SAFETY: if `from` is memory of this rank outside the segment, it is valid for `len` bytes.
         hit.map_or_else(|| unsafe { slowly::<F>(rank, from, size_of::<u32>()) }, u64::from)
     }
     #[inline(never)]
@@ -236,7 +237,7 @@ pub(super) unsafe fn get_value<F: Function>(rank: u32, from: *mut c_void, len: u
             Ok(value)
         })
     }
-    // SAFETY: as the caller says.
+    // SAFETY: if `from` is memory of this rank outside the segment, it is valid for `len` bytes.
     unsafe {
         match len {
             VALUE_BYTES => SHORTCUT.get_number(rank, from.addr()).unwrap_or_else(|| slowly::<F>(rank, from, len)),

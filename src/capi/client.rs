@@ -49,7 +49,7 @@ pub(super) fn segment_limit_bytes() -> Option<u64> {
 pub(super) fn call_attach_hook(segment: Segment) {
     let hook = vgasnet_client_attach_hook.load(Ordering::Acquire);
     if !hook.is_null() {
-        // SAFETY: as the header documents, the client sets the variable to a function of this type.
+        // SAFETY: the client sets the variable to a function of this type, says the header.
         let hook: unsafe extern "C" fn(*mut c_void, usize) = unsafe { std::mem::transmute(hook) };
         // SAFETY: the function takes the segment's address and size, as the header documents.
         unsafe { hook(std::ptr::without_provenance_mut(segment.base), segment.size_bytes) };

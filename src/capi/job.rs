@@ -133,7 +133,7 @@ entry_points! {
 /// As for [`Arguments::of_program`].
 pub(super) unsafe fn init(argc: *mut c_int, argv: *mut *mut *mut c_char) -> Result<c_int, Refusal> {
     boundary::take_over_panics();
-    // SAFETY: as the caller says.
+    // SAFETY: `argc` and `argv` are those of `main`, or null.
     let arguments = unsafe { Arguments::of_program(argc, argv) };
     if let Err(failure) = job::init_with(client::segment_limit_bytes(), arguments) {
         return answer(failure);

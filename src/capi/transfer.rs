@@ -154,7 +154,7 @@ pub unsafe extern "C" fn vgasnet_get_val(node: u32, from: *mut c_void, len: usiz
     impl Function for This {
         const NAME: &'static str = "vgasnet_get_val";
     }
-    // SAFETY: as the caller says.
+    // SAFETY: if `from` is memory of this rank outside the segment, it is valid for `len` bytes.
     unsafe { access::get_value::<This>(node, from, len) }
 }
 

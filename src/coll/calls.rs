@@ -113,7 +113,8 @@ impl Coll {
         match self.layout(call.team) {
             // SAFETY: source and destination are valid until nothing is pending in the completion.
             Some(layout) => unsafe { self.enter_image(call, &layout) },
-            // SAFETY: as above.
+            // SAFETY: source and destination, if this rank has them, are valid for the blocks of this collective until
+            // nothing is pending in the completion.
             None => unsafe { self.enter_rank(call) },
         }
     }

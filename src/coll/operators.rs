@@ -141,7 +141,7 @@ macro_rules! of_type {
         /// Both are valid for `count` elements, aligned, and not used by anybody else meanwhile.
         unsafe fn combine(into: *mut c_void, with: *const c_void, count: usize) {
             let apply: fn($type, $type) -> $type = $apply;
-            // SAFETY: as the caller says.
+            // SAFETY: both are valid for `count` elements, aligned, and not used by anybody else meanwhile.
             let (into, with) = unsafe {
                 (std::slice::from_raw_parts_mut(into.cast(), count), std::slice::from_raw_parts(with.cast(), count))
             };

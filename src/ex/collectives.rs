@@ -87,7 +87,7 @@ pub unsafe fn start(
         reduce,
         sync: Syncs { all_in: matches!(what, Collective::Barrier), all_out: false },
     };
-    // SAFETY: as the caller says.
+    // SAFETY: source and destination, where this rank has them, are valid for the bytes until the event is synced.
     let event = Event::root(unsafe { coll.start_for_rank(&call) }?);
     Ok(if test(event, ops)? { None } else { Some(event) })
 }

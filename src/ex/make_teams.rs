@@ -87,7 +87,7 @@ pub unsafe fn destroy(team: &Team, coll: &Coll) -> Result<Option<Scratch>, UserE
         return Err(UserError::new("the team of all ranks is destroyed; it stays until the job ends"));
     }
     coll.free_team(team.id)?;
-    // SAFETY: as the caller says.
+    // SAFETY: no other thread uses the team.
     unsafe { team.end() };
     Ok(team.scratch)
 }

@@ -95,7 +95,7 @@ fn is_given_out(address: usize) -> bool {
 /// The handle is null, or has been an object's, or handles are checked.
 #[inline]
 pub unsafe fn find<'a, T: Object>(handle: *const T) -> Result<&'a T, UserError> {
-    // SAFETY: as the caller says.
+    // SAFETY: the handle is null, or has been an object's, or handles are checked.
     unsafe { find_if_any(handle) }.ok_or_else(|| none(handle))
 }
 
@@ -176,7 +176,7 @@ mod tests {
             &self.0
         }
     }
-    // SAFETY: as above.
+    // SAFETY: it begins with its header.
     unsafe impl Object for Other {
         const MARK: u64 = 2;
         const WHAT: &'static str = "other";

@@ -188,7 +188,7 @@ pub fn source(handle: *mut Prepared) -> Result<(*mut u8, usize), UserError> {
 /// The payload is valid for its length.
 pub unsafe fn commit(handle: *mut Prepared, kind: Kind, last: &Final, am: &Am) -> Result<Option<usize>, UserError> {
     let open = take(handle, kind)?;
-    // SAFETY: as the caller says.
+    // SAFETY: the payload is valid for its length.
     let sent = unsafe { open.send(last, am) };
     let tag = open.tag;
     if !matches!(sent, Ok(true)) {

@@ -55,7 +55,7 @@ unsafe impl Object for Client {
         &self.header
     }
 }
-// SAFETY: as above.
+// SAFETY: it begins with its header.
 unsafe impl Object for Endpoint {
     const MARK: u64 = 0x7667_656e_6470_6f69;
     const WHAT: &'static str = "endpoint";
@@ -63,7 +63,7 @@ unsafe impl Object for Endpoint {
         &self.header
     }
 }
-// SAFETY: as above.
+// SAFETY: it begins with its header.
 unsafe impl Object for Segment {
     const MARK: u64 = 0x7667_7365_676d_656e;
     const WHAT: &'static str = "segment";

@@ -91,7 +91,7 @@ impl Team {
     /// No other thread uses the team.
     pub unsafe fn end(&self) {
         self.retire();
-        // SAFETY: as the caller says.
+        // SAFETY: no other thread uses the team.
         unsafe { self.drop_members() };
     }
 
@@ -193,7 +193,7 @@ pub unsafe fn jobrank_if_any(team: *const Team, rank: u32) -> Option<u32> {
     if team.addr() == PAIR {
         return Some(rank);
     }
-    // SAFETY: as the caller says.
+    // SAFETY: `team` is null, a pair, or has been the handle of an object.
     unsafe { find_if_any(team) }?.jobrank_if_any(rank)
 }
 
@@ -206,7 +206,7 @@ pub unsafe fn jobrank_quickly(team: *const Team, rank: u32) -> Option<u32> {
     if team.addr() == PAIR {
         return Some(rank);
     }
-    // SAFETY: as the caller says.
+    // SAFETY: `team` is null, a pair, or has been the handle of an object.
     unsafe { find_quickly(team) }?.jobrank_if_any(rank)
 }
 

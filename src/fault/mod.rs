@@ -292,9 +292,9 @@ impl FaultState {
         let takes_block = is_told && repeated != Some(true) && !single_step::is_in_flight();
         single_step::release_pages().for_each(|index| self.unpin(index));
         single_step::take_turn();
-        // SAFETY: as above.
+        // SAFETY: `context` is the ucontext of the calling signal handler.
         let may_drive = self.driver.drives_in_faults() && unsafe { may_drive(context) };
-        // SAFETY: as above.
+        // SAFETY: `context` is the ucontext of the calling signal handler.
         if !unsafe { self.fetch((address, access), takes_block, may_drive, context) } {
             // The instruction runs again, and hits or faults again.
             return;
@@ -303,7 +303,7 @@ impl FaultState {
         if is_first && !single_step::is_in_flight() && !self.view.is_wanted(index) {
             self.unpin(index);
         } else {
-            // SAFETY: as above.
+            // SAFETY: `context` is the ucontext of the calling signal handler.
             unsafe { self.keep(index, context) };
         }
     }
@@ -352,7 +352,7 @@ impl FaultState {
         if !self.driver.fetch(place.fault()) {
             // SAFETY: `context` is the ucontext of the calling handler.
             unsafe { self.end_step(context) };
-            // SAFETY: as above.
+            // SAFETY: `context` is the ucontext of the calling signal handler.
             place.interruptibly(|| unsafe { with_signals_of(context, || self.wait(place, address)) });
         }
         place.give_back()

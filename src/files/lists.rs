@@ -138,11 +138,11 @@ impl Files {
                     unsafe { pass.end() }?;
                     pass = Pass::new(&self.ops);
                 }
-                // SAFETY: as above, and this function waits for the end of the pass.
+                // SAFETY: the memory of all runs is valid, and this function waits for the end of the pass.
                 unsafe { pass.start(operation, piece) };
             }
         }
-        // SAFETY: as above.
+        // SAFETY: the memory of all runs is valid.
         let done = unsafe { pass.end() };
         buffered.and(done)
     }
@@ -184,7 +184,7 @@ impl<'a> Pass<'a> {
             self.later.push((operation, piece));
             return;
         }
-        // SAFETY: as the caller promises.
+        // SAFETY: the client's memory is valid for the piece until the pass has ended, and outside the own segment.
         if unsafe { self.ops.start_pieces(&operation, std::iter::once(piece), self.completion) } {
             self.missed = Some(piece.page);
             self.begun += 1;

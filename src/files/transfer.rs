@@ -94,13 +94,13 @@ impl Files {
         to: *mut u8,
     ) -> Result<(usize, Option<Handle>), FileError> {
         if file.locks.are_calls_atomic() {
-            // SAFETY: as the caller promises.
+            // SAFETY: `to` is valid for as many bytes until the handle has been synced.
             return unsafe { self.read(file, bytes, to) }.map(|read| (read, None));
         }
         file.check_readable()?;
         let len = self.found(file, bytes, self.end(file, bytes, to.is_null())?);
         let bytes = Bytes { len, ..bytes };
-        // SAFETY: as the caller promises.
+        // SAFETY: `to` is valid for as many bytes until the handle has been synced.
         let handle = unsafe { self.start(file, Operation::Get(to), bytes) };
         count(Row::FileReads, Row::FileReadBytes, bytes);
         let handle = handle.map_err(|cause| file.failed("be read", cause))?;
@@ -122,13 +122,13 @@ impl Files {
         from: *const u8,
     ) -> Result<Option<Handle>, FileError> {
         if file.locks.are_calls_atomic() {
-            // SAFETY: as the caller promises.
+            // SAFETY: `from` is valid for as many bytes until the handle has been synced.
             return unsafe { self.write(file, bytes, from) }.map(|()| None);
         }
         self.writable(file, bytes, from.is_null())?;
         self.intend(file, bytes);
         note_end(file, bytes);
-        // SAFETY: as the caller promises.
+        // SAFETY: `from` is valid for as many bytes until the handle has been synced.
         let handle = unsafe { self.start(file, Operation::Put(from), bytes) };
         count(Row::FileWrites, Row::FileWriteBytes, bytes);
         // Some bytes may be in pages even after a failure.

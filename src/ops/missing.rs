@@ -39,7 +39,8 @@ impl Ops {
     /// [`Operation::PutNow`] until this returns.
     pub(super) unsafe fn start_missing(&self, resolved: Resolved, completion: CompletionId) -> Result<(), UserError> {
         let mut parts = Vec::new();
-        // SAFETY: as the caller promises.
+        // SAFETY: the client's memory is valid until nothing is pending in `completion`; for an [`Operation::PutNow`]
+        // until this returns.
         unsafe { self.add_rest(resolved, completion, &mut parts)? };
         self.submit_missing(&mut parts);
         Ok(())
@@ -60,7 +61,8 @@ impl Ops {
     ) -> Result<(), UserError> {
         match resolved {
             Resolved::Done => {}
-            // SAFETY: as the caller promises.
+            // SAFETY: the client's memory is valid until nothing is pending in `completion`; for an
+            // [`Operation::PutNow`] until this returns.
             Resolved::Missed(missed) => unsafe { self.add_parts(missed, completion, parts) },
             Resolved::Between(between) => {
                 self.submit_missing(parts);

@@ -100,7 +100,7 @@ impl Ops {
         if unsafe { self.hits.small(operation, remote) } {
             return Ok(None);
         }
-        // SAFETY: as above.
+        // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
         let resolved = unsafe { self.resolve(operation, remote)? };
         if let Resolved::Done = resolved {
             return Ok(None);
@@ -143,7 +143,7 @@ impl Ops {
         if unsafe { self.hits.small(operation, remote) } {
             return Ok(());
         }
-        // SAFETY: as above.
+        // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
         let resolved = unsafe { self.resolve(operation, remote)? };
         if let Resolved::Done = resolved {
             return Ok(());

@@ -99,7 +99,7 @@ impl Ops {
                 let Some(run) = batch.take() else { break };
                 let get = Operation::Get(std::ptr::with_exposed_provenance_mut(run.local));
                 if self.keeps_copies(&get) {
-                    // SAFETY: as above.
+                    // SAFETY: the run has its own part of the buffer, of its length.
                     unsafe { self.transfer(get, run.at(way.from_rank))? };
                 } else {
                     let at = run.local - start;

@@ -46,7 +46,8 @@ impl Ops {
         pieces: impl Iterator<Item = Piece>,
         completion: CompletionId,
     ) -> bool {
-        // SAFETY: as the caller promises.
+        // SAFETY: the client's memory is valid for all pieces until nothing is pending in the completion, and outside
+        // the own segment.
         let mut missing = unsafe { self.missing_pieces(operation, pieces, completion) };
         let has_missed = !missing.is_empty();
         self.submit_missing(&mut missing);

@@ -76,7 +76,7 @@ impl Ops {
         operation: Operation,
         remote: Remote,
     ) -> Result<Resolved, UserError> {
-        // SAFETY: as the caller says.
+        // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
         let Some(first) = missed else { return unsafe { self.resolve(operation, remote) } };
         let mut range = None;
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, and not null.

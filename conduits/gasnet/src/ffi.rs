@@ -142,7 +142,7 @@ pub(crate) fn send(to: Rank, kind: MessageKind, bytes: &[u8]) -> Result<Result<(
 
 /// Sends a message, waiting for room.
 pub(crate) fn send_patiently(to: Rank, kind: MessageKind, bytes: &[u8]) -> Result<(), ConduitError> {
-    // SAFETY: as in `send`.
+    // SAFETY: `bytes` is valid for reads of its length, and the C function keeps no address of it.
     let code = unsafe { sys::vgasnet_gn_send_patiently(to.0, kind as u32, bytes.as_ptr().cast(), bytes.len()) };
     check("gasnet_AMRequestMedium", code)
 }

@@ -174,7 +174,7 @@ pub(crate) unsafe fn init(argc: *mut c_int, argv: *mut *mut *mut c_char, provide
 /// # Safety
 /// As for `MPI_Finalize`.
 pub(crate) unsafe fn finalize() -> c_int {
-    // SAFETY: as the caller guarantees.
+    // SAFETY: this thread has initialised MPI, and nobody calls MPI after this, as `MPI_Finalize` demands.
     unsafe { PMPI_Finalize() }
 }
 

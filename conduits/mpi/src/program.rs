@@ -41,7 +41,7 @@ pub unsafe extern "C" fn MPI_Init_thread(
 #[allow(non_snake_case, reason = "MPI's name")]
 pub unsafe extern "C" fn MPI_Finalize() -> c_int {
     vgasnet_mpi_before_finalize();
-    // SAFETY: as the caller guarantees.
+    // SAFETY: the program has called `MPI_Finalize`, on the thread that has initialised MPI.
     unsafe { ffi::finalize() }
 }
 

@@ -100,21 +100,21 @@ unsafe fn text(text: *const c_char) -> &'static str {
 /// # Safety
 /// `call` is a string of `blocking.h`, `from` is an address of the segment, and `to` is valid for `len_bytes` bytes.
 unsafe extern "C" fn get(call: *const c_char, to: *mut c_void, from: *const c_void, len_bytes: usize) {
-    // SAFETY: as above.
+    // SAFETY: `call` is a string of `blocking.h`, and `to` is valid for `len_bytes` bytes.
     unsafe { (segment().get)(text(call), from.addr(), to.cast(), len_bytes) };
 }
 
 /// # Safety
 /// `call` is a string of `blocking.h`, `to` is an address of the segment, and `from` is valid for `len_bytes` bytes.
 unsafe extern "C" fn put(call: *const c_char, to: *mut c_void, from: *const c_void, len_bytes: usize) {
-    // SAFETY: as above.
+    // SAFETY: `call` is a string of `blocking.h`, and `from` is valid for `len_bytes` bytes.
     unsafe { (segment().put)(text(call), to.addr(), from.cast(), len_bytes) };
 }
 
 /// # Safety
 /// Both are string constants of the C files.
 unsafe extern "C" fn refuse_call(call: *const c_char, why: *const c_char) {
-    // SAFETY: as above.
+    // SAFETY: both are string constants of the C files.
     unsafe { refuse(text(call), text(why)) }
 }
 

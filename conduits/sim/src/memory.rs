@@ -17,7 +17,7 @@ pub(crate) struct Memory {
 
 // SAFETY: this is an address range and the right to free it; accesses through regions have reasons of their own.
 unsafe impl Send for Memory {}
-// SAFETY: as above.
+// SAFETY: this is an address range; accesses through regions have reasons of their own.
 unsafe impl Sync for Memory {}
 
 impl Memory {

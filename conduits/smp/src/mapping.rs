@@ -16,7 +16,7 @@ pub(crate) struct Mapping {
 
 // SAFETY: a mapping is an address range; accesses inside it have reasons of their own.
 unsafe impl Send for Mapping {}
-// SAFETY: as above.
+// SAFETY: this is an address range; accesses inside it have reasons of their own.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {

@@ -172,7 +172,7 @@ impl<'a> Ring<'a> {
             }
             match self.tail.compare_exchange_weak(tail, end, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) if padding > 0 => {
-                    // SAFETY: as in `push`: these lines belong to this call alone until they are committed.
+                    // SAFETY: these lines belong to this call alone until they are committed.
                     unsafe { self.line(tail).add(STAMP_BYTES).cast::<[u32; 2]>().write([padding as u32, PADDING]) };
                     self.commit(tail);
                     return Ok(tail + padding);
@@ -244,7 +244,7 @@ pub(crate) mod test_support {
 
     // SAFETY: the lines are only accessed through `Ring`, whose protocol separates producers and consumer.
     unsafe impl Send for OwnedRing {}
-    // SAFETY: as above.
+    // SAFETY: the lines are only accessed through `Ring`, whose protocol separates producers and consumer.
     unsafe impl Sync for OwnedRing {}
 
     impl OwnedRing {

@@ -47,7 +47,7 @@ impl Waiter {
 /// As of [`std::ptr::copy_nonoverlapping`].
 #[inline]
 unsafe fn copy(from: *const u8, to: *mut u8, len: u32) {
-    // SAFETY: as the caller guarantees.
+    // SAFETY: both sides are valid for `len` bytes, and do not overlap.
     unsafe {
         if len == 8 {
             // Much shorter than a call.
@@ -123,7 +123,7 @@ impl<M: Memory, L: Locked<CacheState<M>>> GetCache<M, L> {
         let shared = &*self.shared;
         let Some(shard) = shared.readers.shard(threads::own()).filter(|shard| shard.is_ready()) else { return false };
         let is_dormant = shared.is_dormant.load(Ordering::Relaxed) && !hash.is_sampled();
-        // SAFETY: as the caller guarantees.
+        // SAFETY: `dest` is valid for writes of `len` bytes.
         !is_dormant && unsafe { self.copy_found(shard, key, hash, (skip, len), dest) }
     }
 
@@ -138,7 +138,8 @@ impl<M: Memory, L: Locked<CacheState<M>>> GetCache<M, L> {
         let hash = self.hasher.hash(key);
         let shared = &*self.shared;
         let Some(shard) = shared.readers.shard(threads::own()).filter(|shard| shard.is_ready()) else {
-            // SAFETY: as the caller guarantees.
+            // SAFETY: `dest` is valid for writes of `ask.len` bytes, and after [`Outcome::Joined`] until the waiter is
+            // received.
             return unsafe { self.get_anew(key, ask, dest) };
         };
         let is_dormant = shared.is_dormant.load(Ordering::Relaxed) && !hash.is_sampled();
@@ -146,7 +147,8 @@ impl<M: Memory, L: Locked<CacheState<M>>> GetCache<M, L> {
             shard.on_dormant(ask.len);
             return Outcome::Miss { from: 0, fill: None };
         }
-        // SAFETY: as the caller guarantees.
+        // SAFETY: `dest` is valid for writes of `ask.len` bytes. After [`Outcome::Joined`] it stays valid, and its
+        // bytes unused, until the thread filling or abandoning the entry receives the waiter.
         unsafe {
             if self.copy_found(shard, key, hash, (ask.skip, ask.len), dest) {
                 Outcome::Hit
@@ -192,7 +194,8 @@ impl<M: Memory, L: Locked<CacheState<M>>> GetCache<M, L> {
             self.shared.readers.shard(threads::own()).inspect(|shard| shard.on_dormant(ask.len));
             return Outcome::Miss { from: 0, fill: None };
         }
-        // SAFETY: as the caller guarantees.
+        // SAFETY: `dest` is valid for writes of `ask.len` bytes, and after [`Outcome::Joined`] until the waiter is
+        // received.
         unsafe { self.get_slowly(key, ask, dest) }
     }
 

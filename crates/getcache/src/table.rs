@@ -19,7 +19,7 @@ mod real {
 
     // SAFETY: atomic integers have the representation of integers.
     unsafe impl Zeroed for std::sync::atomic::AtomicU64 {}
-    // SAFETY: as above.
+    // SAFETY: atomic integers have the representation of integers.
     unsafe impl Zeroed for std::sync::atomic::AtomicU32 {}
 
     /// A fixed number of values.
@@ -31,7 +31,7 @@ mod real {
 
     // SAFETY: it owns its values, as a box does.
     unsafe impl<T: Send> Send for Table<T> {}
-    // SAFETY: as above.
+    // SAFETY: it lends its values as a box does.
     unsafe impl<T: Sync> Sync for Table<T> {}
 
     impl<T: Zeroed> Table<T> {

@@ -67,7 +67,7 @@ impl Shortcut {
     /// The client's memory is valid for as many bytes, or null.
     #[inline(always)]
     pub unsafe fn get_to(&self, to: *mut u8, rank: u32, address: usize, len_bytes: usize) -> bool {
-        // SAFETY: as the caller says.
+        // SAFETY: the client's memory is valid for as many bytes, or null.
         unsafe {
             match len_bytes {
                 8 => self.get_number_to::<u64>(to, rank, address),
@@ -94,7 +94,7 @@ impl Shortcut {
     /// The client's memory is valid for as many bytes, or null.
     #[inline(always)]
     pub unsafe fn put_from(&self, from: *const u8, rank: u32, address: usize, len_bytes: usize) -> Put {
-        // SAFETY: as the caller says.
+        // SAFETY: the client's memory is valid for as many bytes, or null.
         unsafe {
             match len_bytes {
                 8 => self.put_number_from::<u64>(from, rank, address),

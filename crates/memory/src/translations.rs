@@ -91,7 +91,7 @@ pub(super) struct PinnedNumber {
 
 // SAFETY: the pointers are to objects that threads may read together: atomics and constants.
 unsafe impl Send for Translations {}
-// SAFETY: as above.
+// SAFETY: the pointers are to objects that threads may read together: atomics and constants.
 unsafe impl Sync for Translations {}
 
 impl PoolPlace {
@@ -262,7 +262,7 @@ impl Reach {
     /// The objects that this points to exist.
     #[inline(always)]
     pub(super) unsafe fn get<T: Scalar>(&self, rank: u32, address: usize) -> Option<T> {
-        // SAFETY: as the caller says.
+        // SAFETY: the objects that this points to exist.
         let Translation { entry, frame, .. } = unsafe { self.find(rank, address) };
         let (begun, offset_bytes) = entry.begin_read(&self.bytes::<T>(rank, address))?;
         // SAFETY: the number is inside the frame, which stays mapped. The library accesses frames by raw pointers only.
@@ -277,13 +277,13 @@ impl Reach {
     /// The objects that this points to exist.
     #[inline(always)]
     pub(super) unsafe fn pin<T: Scalar>(&self, rank: u32, address: usize) -> Option<PinnedNumber> {
-        // SAFETY: as the caller says.
+        // SAFETY: the flag exists, as do all objects that this points to.
         let are_refused = unsafe { &*self.refuses_puts }.load(Ordering::Relaxed);
         // An unaligned number might be in two blocks.
         if are_refused || address % size_of::<T>() != 0 {
             return None;
         }
-        // SAFETY: as the caller says.
+        // SAFETY: the objects that this points to exist.
         let Translation { entry, frame, pool } = unsafe { self.find(rank, address) };
         let offset_bytes = entry.pin_quickly(&self.bytes::<T>(rank, address))?;
         pool.blocks.mark_one(pool.frame_of(entry), offset_bytes);

@@ -105,7 +105,7 @@ unsafe extern "C-unwind" {
 /// As for the function.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 unsafe fn vgasnet_call_client(function: unsafe extern "C-unwind" fn(*mut c_void), data: *mut c_void) {
-    // SAFETY: as the caller says.
+    // SAFETY: `data` is an argument that the function takes.
     unsafe { function(data) };
 }
 
@@ -114,7 +114,7 @@ pub fn call_client<F: FnOnce()>(call: F) {
     /// # Safety
     /// `data` is an `Option<F>` not used by anybody else.
     unsafe extern "C-unwind" fn run<F: FnOnce()>(data: *mut c_void) {
-        // SAFETY: as the caller says.
+        // SAFETY: `data` is an `Option<F>` that nobody else uses.
         let call = unsafe { (*data.cast::<Option<F>>()).take() };
         call.expect("it is called once")();
     }

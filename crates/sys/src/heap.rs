@@ -89,7 +89,7 @@ unsafe impl GlobalAlloc for Heap {
     }
 }
 
-// SAFETY: as of `Heap`, which does it.
+// SAFETY: all blocks come from and go back to `Heap`, whose methods keep the promises of `GlobalAlloc`.
 unsafe impl GlobalAlloc for LibraryHeap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the promises of the method of this name. So it is below.

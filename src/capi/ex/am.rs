@@ -37,7 +37,7 @@ const ENTRY: c_uint = 2;
 /// `team` is null, a pair, or has been the handle of an object. The payload is valid for its length.
 unsafe fn request(team: *const Team, rank: u32, envelope: &Envelope, flags: u32) -> Result<Outcome, Refusal> {
     let am = attached()?.am();
-    // SAFETY: as the caller says.
+    // SAFETY: `team` is null, a pair, or has been the handle of an object. The payload is valid for its length.
     unsafe {
         let to = ex::jobrank(team, rank)?;
         if flags & IMMEDIATE != 0 {
@@ -217,7 +217,7 @@ fn check_count(count: c_uint) -> Result<(), UserError> {
 unsafe fn check_peer(team: *const Team, rank: u32) -> Result<(), Refusal> {
     let ranks = initialised()?.conduit().ranks();
     let asked = if rank == u32::MAX { 0 } else { rank };
-    // SAFETY: as the caller says.
+    // SAFETY: `team` is null, a pair, or has been the handle of an object.
     let jobrank = unsafe { ex::jobrank(team, asked) }?;
     if jobrank >= ranks {
         return Err(UserError::new(format!("there is no rank {jobrank}; ranks are 0 to {}", ranks - 1)).into());

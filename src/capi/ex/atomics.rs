@@ -50,7 +50,7 @@ numbers! {
 /// `domain` is null, or has been the handle of an object.
 #[inline(always)]
 unsafe fn ask<T>(domain: *const Domain, result: *mut T, request: &Request) -> Result<(Asked, *mut u8), Refusal> {
-    // SAFETY: as the caller says.
+    // SAFETY: `domain` is null, or has been the handle of an object.
     let asked = unsafe { ex::find(domain) }?.ask(request)?;
     if asked.is_fetching && result.is_null() {
         return Err(no_result(request.op));

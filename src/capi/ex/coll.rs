@@ -88,10 +88,10 @@ impl Reducing {
 /// `team` is null, a pair, or has been the handle of an object. Source and destination, where this rank has them, are
 /// valid for the bytes until the event is synced.
 unsafe fn start(what: Collective, team: *const Team, moved: Moved) -> Result<EventPointer, Refusal> {
-    // SAFETY: as the caller says.
+    // SAFETY: `team` is null, a pair, or has been the handle of an object.
     let team = unsafe { ex::find(team) }?;
     let runtime = attached()?;
-    // SAFETY: as the caller says.
+    // SAFETY: source and destination, where this rank has them, are valid for the bytes until the event is synced.
     Ok(pointer(unsafe { ex::start_collective(what, team, moved, runtime.coll(), runtime.ops()) }?))
 }
 

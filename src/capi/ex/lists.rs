@@ -55,7 +55,7 @@ unsafe fn transfer(asked: Asked<impl Iterator<Item = Run>>) -> Result<(), Refusa
     if runs.is_none() && told.is_none() {
         return Ok(());
     }
-    // SAFETY: as the caller says. The payload is valid until the put is done (GASNet-EX, VIS).
+    // SAFETY: the local sides are valid until this returns, and the payload until the put is done (GASNet-EX, VIS).
     unsafe {
         let rank = ex::jobrank(team, rank)?;
         if let Some(runs) = runs {
@@ -73,7 +73,7 @@ unsafe fn transfer(asked: Asked<impl Iterator<Item = Run>>) -> Result<(), Refusa
 /// # Safety
 /// As for [`transfer`], until the event has been synced.
 unsafe fn start(asked: Asked<impl Iterator<Item = Run>>) -> Result<EventPointer, Refusal> {
-    // SAFETY: as the caller says.
+    // SAFETY: the local sides are valid until the event has been synced.
     unsafe {
         if asked.is_done_at_once() {
             transfer(asked)?;
@@ -91,7 +91,8 @@ unsafe fn start(asked: Asked<impl Iterator<Item = Run>>) -> Result<EventPointer,
 /// # Safety
 /// As for [`transfer`], until the thread has synced its implicit operations, or only their sources if the flags say so.
 unsafe fn start_implicit(asked: Asked<impl Iterator<Item = Run>>, flags: u32) -> Result<(), Refusal> {
-    // SAFETY: as the caller says.
+    // SAFETY: the local sides are valid until the thread has synced its implicit operations, or, of a put with
+    // `LEAF_OF_SOURCE`, its sources.
     unsafe {
         if asked.is_done_at_once() {
             return transfer(asked);

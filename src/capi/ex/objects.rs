@@ -187,7 +187,7 @@ impl Told {
 /// `team` is null, a pair, or has been the handle of an object.
 unsafe fn bound_of(team: *const Team, rank: u32) -> Result<Option<Told>, Refusal> {
     let conduit = initialised()?.conduit();
-    // SAFETY: as the caller says.
+    // SAFETY: `team` is null, a pair, or has been the handle of an object.
     let jobrank = unsafe { ex::jobrank(team, rank) }?;
     if jobrank >= conduit.ranks() {
         let last = conduit.ranks() - 1;

@@ -79,7 +79,7 @@ impl Hits {
     /// # Safety
     /// The local side of each run is valid for its length, or null.
     pub(in crate::ops) unsafe fn runs(&self, direction: Direction, rank: u32, batch: &mut Batch) -> Option<Piece> {
-        // SAFETY: as the caller says.
+        // SAFETY: the local side of each run is valid for its length, or null.
         unsafe {
             match direction {
                 Direction::Get => self.runs_of::<true>(rank, batch),

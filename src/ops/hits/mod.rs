@@ -52,7 +52,7 @@ impl Hits {
     /// The client's memory is valid for as many bytes, or null.
     #[inline(always)]
     pub(super) unsafe fn small(&self, operation: Operation, remote: Remote) -> bool {
-        // SAFETY: as the caller promises.
+        // SAFETY: the client's memory is valid for as many bytes, or null.
         unsafe {
             match (operation, remote.len_bytes) {
                 (_, 0 | SMALL_BYTES_MAX..) => false,
@@ -149,7 +149,8 @@ impl Hits {
             pinned.push((page, piece, copy));
         }
         for (page, piece, copy) in pinned {
-            // SAFETY: as for `hit`.
+            // SAFETY: the page is pinned for the access that the copy needs, and the client's memory is valid for the
+            // piece's length.
             unsafe { copy.run(self.memory_of(&page), page.in_frame, &piece) };
             self.end(&page, &piece, &copy);
         }

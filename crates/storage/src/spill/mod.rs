@@ -284,7 +284,7 @@ impl Spill {
 impl Storage for Spill {
     unsafe fn start(&mut self, operation: IoOperation) -> Result<(), Busy> {
         if operation.file == FileSlot::BACKING {
-            // SAFETY: as promised by the caller.
+            // SAFETY: the caller keeps the operation's memory valid and unused until `poll` returns its token.
             return unsafe { self.inner.start(operation) };
         }
         if !self.backlog.is_empty() {
@@ -304,17 +304,17 @@ impl Storage for Spill {
             }
             (IoDirection::Read, _) => false,
         };
-        // SAFETY: as promised by the caller.
+        // SAFETY: the caller keeps the operation's memory valid and unused until `poll` returns its token.
         if is_taken { Ok(()) } else { unsafe { self.inner.start(operation) } }
     }
 
     unsafe fn start_runs(&mut self, runs: &[&[IoOperation]]) -> usize {
         let mut operations = runs.iter().copied().flatten();
         if self.backlog.is_empty() && operations.clone().all(|operation| self.is_plain(operation)) {
-            // SAFETY: as promised by the caller.
+            // SAFETY: the caller keeps the memory of all operations valid and unused until `poll` returns their tokens.
             return unsafe { self.inner.start_runs(runs) };
         }
-        // SAFETY: as promised by the caller.
+        // SAFETY: the caller keeps the operation's memory valid and unused until `poll` returns its token.
         operations.by_ref().take_while(|operation| unsafe { self.start(**operation) }.is_ok()).count()
     }
 
@@ -329,7 +329,8 @@ impl Storage for Spill {
             }
         }
         while let Some(operation) = self.backlog.front() {
-            // SAFETY: as in `begin_or_keep`.
+            // SAFETY: a client has left the memory to this storage until its token comes back, or it is a buffer of this
+            // storage, reserved until then.
             if unsafe { self.inner.start(*operation) }.is_err() {
                 return;
             }

@@ -15,10 +15,10 @@ mod vectors;
 pub unsafe fn copy_bytes(from: *const u8, to: *mut u8, len_bytes: usize) {
     #[cfg(target_arch = "x86_64")]
     if len_bytes >= vectors::LEN_BYTES_MIN {
-        // SAFETY: as the caller says.
+        // SAFETY: both sides are valid for the length, and do not overlap.
         return unsafe { vectors::copy(from, to, len_bytes) };
     }
-    // SAFETY: as the caller says.
+    // SAFETY: both sides are valid for the length, and do not overlap.
     unsafe { std::ptr::copy_nonoverlapping(from, to, len_bytes) }
 }
 

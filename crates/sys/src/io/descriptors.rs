@@ -40,7 +40,7 @@ pub(super) fn vector(memory: *const c_void, len: usize) -> [iovec; 1] {
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn read(file: c_int, to: *mut c_void, len: usize) -> isize {
     if !touches(to, len) {
-        // SAFETY: as for this function.
+        // SAFETY: `to` is valid for writes of `len` bytes, as `read` demands.
         return unsafe { next::read::call(file, to, len) };
     }
     // SAFETY: the memory is the caller's to write, so the vectors are.
@@ -58,7 +58,7 @@ pub unsafe extern "C-unwind" fn read(file: c_int, to: *mut c_void, len: usize) -
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn write(file: c_int, from: *const c_void, len: usize) -> isize {
     if !touches(from, len) {
-        // SAFETY: as for this function.
+        // SAFETY: `from` is valid for reads of `len` bytes, as `write` demands.
         return unsafe { next::write::call(file, from, len) };
     }
     let rules = split_rules_of(file, Direction::Out);
@@ -77,7 +77,7 @@ macro_rules! functions_at {
             #[unsafe(no_mangle)]
             pub unsafe extern "C-unwind" fn $name(file: c_int, memory: $memory, len: usize, at: off64_t) -> isize {
                 if !touches(memory, len) {
-                    // SAFETY: as for this function.
+                    // SAFETY: `memory` is valid for `len` bytes in the direction of the call.
                     return unsafe { next::$next::call(file, memory, len, at) };
                 }
                 let rules = split_rules_of(file, Direction::$direction);

@@ -55,6 +55,6 @@ unsafe fn slice<'a>(vectors: *const libc::iovec, count: usize) -> &'a [libc::iov
     if count == 0 {
         return &[];
     }
-    // SAFETY: as this function requires.
+    // SAFETY: `vectors` is valid for reads of `count` vectors, which is not 0 here.
     unsafe { std::slice::from_raw_parts(vectors, count) }
 }

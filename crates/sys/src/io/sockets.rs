@@ -91,7 +91,7 @@ unsafe fn receive_message(socket: c_int, memory: &[iovec], message: &mut msghdr,
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn send(socket: c_int, from: *const c_void, len: usize, flags: c_int) -> isize {
     if !touches(from, len) || keeps_memory(socket, flags) {
-        // SAFETY: as for this function.
+        // SAFETY: `from` is valid for reads of `len` bytes, as `send` demands.
         return unsafe { next::send::call(socket, from, len, flags) };
     }
     // SAFETY: the memory is the caller's to read.
@@ -112,7 +112,7 @@ pub unsafe extern "C-unwind" fn sendto(
     name_len: u32,
 ) -> isize {
     if !touches(from, len) || keeps_memory(socket, flags) {
-        // SAFETY: as for this function.
+        // SAFETY: `from` is valid for reads of `len` bytes, and `name` of `name_len`, as `sendto` demands.
         return unsafe { next::sendto::call(socket, from, len, flags, name, name_len) };
     }
     // SAFETY: the memory is the caller's to read.
@@ -126,7 +126,7 @@ pub unsafe extern "C-unwind" fn sendto(
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn recv(socket: c_int, to: *mut c_void, len: usize, flags: c_int) -> isize {
     if !touches(to, len) {
-        // SAFETY: as for this function.
+        // SAFETY: `to` is valid for writes of `len` bytes, as `recv` demands.
         return unsafe { next::recv::call(socket, to, len, flags) };
     }
     // SAFETY: the memory is the caller's to write.
@@ -147,7 +147,8 @@ pub unsafe extern "C-unwind" fn recvfrom(
     name_len: *mut u32,
 ) -> isize {
     if !touches(to, len) {
-        // SAFETY: as for this function.
+        // SAFETY: `to` is valid for writes of `len` bytes, and `name` of as many as `name_len` says, as `recvfrom`
+        // demands.
         return unsafe { next::recvfrom::call(socket, to, len, flags, name, name_len) };
     }
     // SAFETY: the length is valid, or null if no name is wanted.

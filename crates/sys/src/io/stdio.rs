@@ -76,7 +76,7 @@ macro_rules! item_functions {
             #[unsafe(no_mangle)]
             pub unsafe extern "C-unwind" fn $name(memory: $memory, size: usize, count: usize, stream: *mut FILE) -> usize {
                 if !items_touch(memory, size, count) {
-                    // SAFETY: as for this function.
+                    // SAFETY: the stream is open, and `memory` valid for `count` items of `size` bytes.
                     return unsafe { next::$name::call(memory, size, count, stream) };
                 }
                 // SAFETY: the stream is open, and the memory the caller's to read or to write.
@@ -105,7 +105,7 @@ item_functions! {
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn fputs(text: *const c_char, stream: *mut FILE) -> c_int {
     if !touches(text.cast(), 1) {
-        // SAFETY: as for this function.
+        // SAFETY: the text ends with a zero, and the stream is open.
         return unsafe { next::fputs::call(text, stream) };
     }
     // SAFETY: the text ends with a zero, and the stream is open.
@@ -125,7 +125,7 @@ pub unsafe extern "C-unwind" fn puts(text: *const c_char) -> c_int {
         static stdout: *mut FILE;
     }
     if !touches(text.cast(), 1) {
-        // SAFETY: as for this function.
+        // SAFETY: the text ends with a zero.
         return unsafe { next::puts::call(text) };
     }
     // SAFETY: the text ends with a zero.

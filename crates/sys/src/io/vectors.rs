@@ -24,7 +24,8 @@ macro_rules! vector_functions {
                 let len = usize::try_from(count).unwrap_or(usize::MAX);
                 // SAFETY: there are as many vectors, as the caller says.
                 if !unsafe { touch(vectors, len) } {
-                    // SAFETY: as for this function.
+                    // SAFETY: `vectors` is valid for reads of `count` vectors, and each of them for its length in the
+                    // direction of the call.
                     return unsafe { next::$next::call(file, vectors, count, $($more),*) };
                 }
                 let rules = split_rules_of(file, Direction::$direction);
