@@ -42,27 +42,43 @@
 #define GASNETT_COLD __attribute__((__cold__))
 #define GASNETT_DEPRECATED __attribute__((__deprecated__))
 #define GASNETT_WARN_UNUSED_RESULT __attribute__((__warn_unused_result__))
-/* For compilers that name the function in a line of its own. */
+/** Marks a function that does not return, for compilers that name it in a line of its own. Expands to nothing.
+ * @see GASNet's README-tools */
 #define GASNETT_NORETURNP(function)
+/** Marks a function that returns new memory, as `GASNETT_NORETURNP`. @see GASNet's README-tools */
 #define GASNETT_MALLOCP(function)
+/** Marks a function without side effects, as `GASNETT_NORETURNP`. @see GASNet's README-tools */
 #define GASNETT_PUREP(function)
+/** Marks a function of its arguments alone, as `GASNETT_NORETURNP`. @see GASNet's README-tools */
 #define GASNETT_CONSTP(function)
-/* The last argument is a declaration; a body may follow. */
+/** Declares a function that takes a format of printf: the argument `format`, with values from argument `first` on, counted
+ * from 1. A body may follow.
+ * @see GASNet's README-tools */
 #define GASNETT_FORMAT_PRINTF(function, format, first, declaration) \
     __attribute__((__format__(__printf__, format, first))) declaration
 
+/** Begins an inline function. @see GASNet's README-tools */
 #define GASNETT_INLINE(function) static __inline__ GASNETT_UNUSED
+/** Begins a function that is always inlined. @see GASNet's README-tools */
 #define GASNETT_ALWAYS_INLINE(function) static __inline__ __attribute__((__always_inline__, __unused__))
+/** Begins an inline function, as `GASNETT_INLINE`. @see GASNet's README-tools */
 #define GASNETT_PLEASE_INLINE(function) GASNETT_INLINE(function)
+/** Declares a function that is never inlined. A body may follow. @see GASNet's README-tools */
 #define GASNETT_NEVER_INLINE(function, declaration) __attribute__((__noinline__)) declaration
 #define GASNETT_RESTRICT __restrict__
 #define GASNETT_CURRENT_FUNCTION __func__
 
+/** A condition, which is mostly true. @see GASNet's README-tools */
 #define GASNETT_PREDICT_TRUE(condition) __builtin_expect(!!(condition), 1)
+/** A condition, which is mostly false. @see GASNet's README-tools */
 #define GASNETT_PREDICT_FALSE(condition) __builtin_expect(!!(condition), 0)
+/** `if` of a condition that is mostly true. @see GASNet's README-tools */
 #define if_pt(condition) if (GASNETT_PREDICT_TRUE(condition))
+/** `if` of a condition that is mostly false. @see GASNet's README-tools */
 #define if_pf(condition) if (GASNETT_PREDICT_FALSE(condition))
+/** Asks the processor for a cache line, to read it. @see GASNet's README-tools */
 #define GASNETT_PREFETCH_READ_HINT(address) __builtin_prefetch((address), 0)
+/** Asks the processor for a cache line, to write it. @see GASNet's README-tools */
 #define GASNETT_PREFETCH_WRITE_HINT(address) __builtin_prefetch((address), 1)
 /** Returns whether the compiler knows an expression's value. @see GASNet's README-tools */
 #define gasnett_constant_p(expression) __builtin_constant_p(expression)
@@ -80,6 +96,7 @@
 #define GASNETT_SYSTEM_TUPLE _STRINGIFY(PLATFORM_ARCH_FAMILYNAME) "-" _STRINGIFY(PLATFORM_OS_FAMILYNAME)
 
 /* Puts a text into the program, for tools that search it. */
+/** Defines a string that stays in the object file. @see GASNet's README-tools */
 #define GASNETT_IDENT(name, text) static char name[] GASNETT_USED = text
 
 #define GASNETT_CACHE_LINE_BYTES 64
@@ -366,7 +383,9 @@ typedef pthread_rwlock_t gasnett_rwlock_t;
 #endif
 
 /* A pointer that each thread has for itself, null at first. */
+/** Declares a pointer of each thread, defined in another file. @see GASNet's README-tools */
 #define GASNETT_THREADKEY_DECLARE(key) extern __thread void *key
+/** Defines a pointer of each thread, null at first. @see GASNet's README-tools */
 #define GASNETT_THREADKEY_DEFINE(key) __thread void *key = NULL
 /** Does nothing: a key needs no preparation. @see GASNet's README-tools */
 #define gasnett_threadkey_init(key) ((void)(key))
@@ -435,13 +454,21 @@ GASNETT_INLINE(gasnett_reghandler) gasnett_sighandlerfn_t gasnett_reghandler(int
 
 /* There is no trace, so nothing is written to it. */
 #define GASNETT_TRACE_ENABLED 0
+/** Names the place in the client's source for a trace. Without effect: there is no trace. @see GASNet's README-tools */
 #define GASNETT_TRACE_SETSOURCELINE(file, line) ((void)0)
+/** The place of `GASNETT_TRACE_SETSOURCELINE`. Without effect. @see GASNet's README-tools */
 #define GASNETT_TRACE_GETSOURCELINE(file, line) ((void)0)
+/** Keeps the place of a trace. Without effect. @see GASNet's README-tools */
 #define GASNETT_TRACE_FREEZESOURCELINE() ((void)0)
+/** Ends `GASNETT_TRACE_FREEZESOURCELINE`. Without effect. @see GASNet's README-tools */
 #define GASNETT_TRACE_UNFREEZESOURCELINE() ((void)0)
+/** The kinds of events in a trace: none. @see GASNet's README-tools */
 #define GASNETT_TRACE_GETMASK() ""
+/** Chooses the kinds of events in a trace. Without effect. @see GASNet's README-tools */
 #define GASNETT_TRACE_SETMASK(mask) ((void)0)
+/** Whether a trace has local operations: 0. @see GASNet's README-tools */
 #define GASNETT_TRACE_GET_TRACELOCAL() 0
+/** Chooses whether a trace has local operations. Without effect. @see GASNet's README-tools */
 #define GASNETT_TRACE_SET_TRACELOCAL(local) ((void)0)
 GASNETT_FORMAT_PRINTF(gasnett_no_trace_, 1, 2,
                       GASNETT_INLINE(gasnett_no_trace_) void gasnett_no_trace_(const char *format, ...)) {

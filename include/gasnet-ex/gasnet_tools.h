@@ -139,6 +139,7 @@
 
 /* ---- attributes ---- */
 
+/** As `GASNETT_FORMAT_PRINTF`, of a pointer to a function. @see GASNet's README-tools */
 #define GASNETT_FORMAT_PRINTF_FUNCPTR(pointer, format, first, declaration) \
     __attribute__((__format__(__printf__, format, first))) declaration
 #if defined(__cplusplus) && __cplusplus >= 201703L
@@ -159,10 +160,15 @@
 #define gasnett_assume(condition) ((condition) ? (void)0 : __builtin_unreachable())
 
 /* Evaluates arguments that a macro does not use otherwise. */
+/** Uses an argument, so that no compiler warns. @see GASNet's README-tools */
 #define GASNETT_UNUSED_ARGS1(a) ((void)(a))
+/** Uses 2 arguments, so that no compiler warns. @see GASNet's README-tools */
 #define GASNETT_UNUSED_ARGS2(a, b) ((void)(a), (void)(b))
+/** Uses 3 arguments, so that no compiler warns. @see GASNet's README-tools */
 #define GASNETT_UNUSED_ARGS3(a, b, c) (GASNETT_UNUSED_ARGS2(a, b), (void)(c))
+/** Uses 4 arguments, so that no compiler warns. @see GASNet's README-tools */
 #define GASNETT_UNUSED_ARGS4(a, b, c, d) (GASNETT_UNUSED_ARGS3(a, b, c), (void)(d))
+/** Uses 5 arguments, so that no compiler warns. @see GASNet's README-tools */
 #define GASNETT_UNUSED_ARGS5(a, b, c, d, e) (GASNETT_UNUSED_ARGS4(a, b, c, d), (void)(e))
 #define GASNETT_UNUSED_ARGS6(a, b, c, d, e, f) (GASNETT_UNUSED_ARGS5(a, b, c, d, e), (void)(f))
 #define GASNETT_UNUSED_ARGS7(a, b, c, d, e, f, g) (GASNETT_UNUSED_ARGS6(a, b, c, d, e, f), (void)(g))
