@@ -1,14 +1,9 @@
 //! One test body for every kind of storage, on a disk and on a tmpfs.
 
-#[path = "storage/buffers.rs"]
 mod buffers;
-#[path = "storage/directories.rs"]
 mod directories;
-#[path = "storage/full_disk.rs"]
 mod full_disk;
-#[path = "storage/named.rs"]
 mod named;
-#[path = "storage/support.rs"]
 mod support;
 
 use std::io;
