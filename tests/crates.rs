@@ -1,5 +1,5 @@
-//! The crates of the workspace: ARCHITECTURE.md's table against the manifests, where the environment is read, and what
-//! the protocol is built of.
+//! The crates of the workspace: ARCHITECTURE.md's table against the manifests, where the environment is read, what the
+//! protocol is built of, and the sizes of files and structs. Clippy has the sizes of functions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -107,11 +107,15 @@ fn the_environment_is_read_in_one_place() {
     assert_eq!(found, allowed, "read variables by vgasnet_conduit::environment");
 }
 
-fn source_files(dir: &Path) -> Vec<PathBuf> {
+fn files_below(dir: &Path) -> Vec<PathBuf> {
     let paths = fs::read_dir(dir).expect("a folder").map(|entry| entry.expect("readable").path());
+    paths.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
+}
+
+fn source_files(dir: &Path) -> Vec<PathBuf> {
     let is_source =
         |path: &PathBuf| path.extension().is_some_and(|end| ["rs", "c", "h"].iter().any(|known| end == *known));
-    paths.flat_map(|path| if path.is_dir() { source_files(&path) } else { vec![path] }).filter(is_source).collect()
+    files_below(dir).into_iter().filter(is_source).collect()
 }
 
 /// The protocol can do no I/O: it is built without the standard library, and so are its dependencies.
@@ -127,4 +131,55 @@ fn the_protocol_is_built_without_std_and_unsafe() {
         .filter(|name| !name.starts_with('#') && !name.is_empty())
         .collect();
     assert_eq!(names, ["slab", "zerocopy"], "both without std, see Cargo.toml");
+}
+
+const LINES_MAX: usize = 500;
+const FIELDS_MAX: usize = 16;
+
+/// Larger structs: MPI's constants, each once, and a rank of a simulation with its clients.
+const LARGER: [&str; 2] = ["Constants", "Node"];
+
+/// The structs of a formatted source file with named fields, and the number of these.
+fn structs(text: &str) -> Vec<(String, usize)> {
+    let mut structs: Vec<(String, usize)> = Vec::new();
+    let mut is_inside = None::<usize>;
+    for line in text.lines() {
+        let code = line.trim_start();
+        let indent = line.len() - code.len();
+        let words = code.trim_start_matches("pub ").trim_start_matches("pub(crate) ").trim_start_matches("pub(super) ");
+        match (is_inside, words.strip_prefix("struct ")) {
+            (None, Some(rest)) if line.ends_with('{') => {
+                structs.push((rest.split([' ', '<']).next().expect("a name").to_owned(), 0));
+                is_inside = Some(indent);
+            }
+            (Some(outer), _) if indent == outer && code.starts_with('}') => is_inside = None,
+            (Some(outer), _) if indent == outer + 4 && !code.starts_with(['/', '#', ')', ']', '}']) => {
+                structs.last_mut().expect("it has begun").1 += usize::from(code.contains(": ") || code.ends_with(':'));
+            }
+            _ => {}
+        }
+    }
+    structs
+}
+
+#[test]
+fn files_and_structs_keep_to_their_sizes() {
+    let text = "pub struct A<T> {\n    /// One: the first.\n    pub one: T,\n    two: Vec<\n        u8,\n    >,\n}\n\nstruct B;\n";
+    assert_eq!(structs(text), [("A".to_owned(), 2)]);
+    let folders = ["src", "crates", "conduits", "mpi", "tools", "tests", "bindings", "include", "scripts", "packaging"];
+    let files: Vec<PathBuf> = folders.iter().flat_map(|folder| files_below(&root().join(folder))).collect();
+    let mut wrong = Vec::new();
+    for file in &files {
+        let Ok(text) = fs::read_to_string(file) else { continue };
+        let lines = text.lines().count();
+        let is_code =
+            file.extension().is_none_or(|end| ["rs", "c", "h", "py", "f90", "inc"].iter().any(|one| end == *one));
+        if is_code && lines > LINES_MAX {
+            wrong.push(format!("{}: {lines} lines; at most {LINES_MAX}", file.display()));
+        }
+        let large =
+            structs(&text).into_iter().filter(|(name, fields)| *fields > FIELDS_MAX && !LARGER.contains(&&**name));
+        wrong.extend(large.map(|(name, fields)| format!("{}: {name} has {fields} fields", file.display())));
+    }
+    assert!(files.len() > 500 && wrong.is_empty(), "{} files\n{}", files.len(), wrong.join("\n"));
 }

@@ -96,6 +96,13 @@ impl Target {
     }
 }
 
+/// Operations that fetch.
+#[derive(Debug, Default)]
+struct Fetches {
+    begun: AtomicU64,
+    done: AtomicU64,
+}
+
 /// A window that may be cached.
 #[derive(Debug)]
 pub struct Window {
@@ -116,8 +123,7 @@ pub struct Window {
     /// The targets of the access epoch begun by `MPI_Win_start`.
     pub started: Mutex<Vec<u32>>,
     /// Fetching operations, to all targets.
-    fetches: AtomicU64,
-    fetches_done: AtomicU64,
+    fetches: Fetches,
     pub left: Left,
     pub trial: Trial,
     /// Present if the window was created in mode told.
@@ -156,8 +162,7 @@ impl Window {
             progress: Progress::default(),
             touched: Mutex::default(),
             started: Mutex::default(),
-            fetches: AtomicU64::new(0),
-            fetches_done: AtomicU64::new(0),
+            fetches: Fetches::default(),
             left: Left::default(),
             trial: Trial::new(mode),
             words,
@@ -223,7 +228,7 @@ impl Window {
         }
         if effect == Effect::Fetch {
             // The sum first, as below.
-            self.fetches.fetch_add(1, Ordering::Relaxed);
+            self.fetches.begun.fetch_add(1, Ordering::Relaxed);
             target.fetches.fetch_add(1, Ordering::Relaxed);
         }
         // The sum first. It is never less than the sum of its parts, so if all of it is done, every part is.
@@ -240,7 +245,7 @@ impl Window {
 
     /// Whether results of fetching operations may be under way to buffers of the program.
     pub fn has_fetches(&self) -> bool {
-        self.fetches_done.load(Ordering::Relaxed) != self.fetches.load(Ordering::Relaxed)
+        self.fetches.done.load(Ordering::Relaxed) != self.fetches.begun.load(Ordering::Relaxed)
     }
 
     /// The state of a target, before MPI is asked to complete its operations.
@@ -278,7 +283,7 @@ impl Window {
         if is_there {
             target.writes_done.fetch_max(mark.writes, Ordering::Relaxed);
         }
-        raise(&target.fetches_done, &self.fetches_done, mark.fetches);
+        raise(&target.fetches_done, &self.fetches.done, mark.fetches);
         let (here, there) = (&self.progress.done_here, &self.progress.done_there);
         raise(&target.progress.done_here, here, mark.issued);
         // A get is complete as soon as its bytes are at the origin.

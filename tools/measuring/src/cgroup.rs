@@ -85,7 +85,10 @@ pub fn within(path: &Path, command: &Command) -> Command {
 }
 
 fn failed(what: &str, path: &Path, error: &dyn Display) -> String {
-    format!("{what} {}: {error}; run as root, or try systemd-run --user --scope, where cgroups limit memory", path.display())
+    format!(
+        "{what} {}: {error}; run as root, or try systemd-run --user --scope, where cgroups limit memory",
+        path.display()
+    )
 }
 
 /// A cgroup that can have children with memory limits.

@@ -28,7 +28,7 @@ mod world;
 pub use hints::Hints;
 pub use machine::{Disk, Link, Machine, Node};
 pub use page_size::PageSize;
-pub use point::{Homes, Outcome, Pattern, Point, ProtocolKind};
+pub use point::{Homes, Outcome, Pattern, Point, ProtocolKind, Spread};
 pub use program::Order;
 pub use progress::Progress;
 pub use shared_files::Shared;

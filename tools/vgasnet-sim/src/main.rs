@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use vgasnet_settings::format_size;
 use vgasnet_sim::{
-    Hints, Homes, Machine, Order, Outcome, Pattern, Point, Progress, ProtocolKind, Table, paper, parts, scale, short,
-    spreading, startup, twice,
+    Hints, Homes, Machine, Order, Outcome, Pattern, Point, Progress, ProtocolKind, Spread, Table, paper, parts, scale,
+    short, spreading, startup, twice,
 };
 
 #[derive(Parser)]
@@ -79,6 +79,28 @@ struct Run {
     /// second.
     #[arg(long, conflicts_with = "false_sharing", conflicts_with_all = ACCESSES)]
     rewrite: bool,
+    #[command(flatten)]
+    protocol_parts: ProtocolParts,
+    /// Only this many ranks access the data, starting with the second; the pools of the others are idle. All by
+    /// default.
+    #[arg(long, conflicts_with_all = ["false_sharing", "rewrite"])]
+    readers: Option<u32>,
+    #[command(flatten)]
+    hints: HintOptions,
+    /// The place of the data.
+    #[arg(long, value_enum, default_value = "first")]
+    homes: Homes,
+    /// Number of passes. The pools are empty before the first.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    passes: u32,
+}
+
+/// Options for accesses to all data.
+const ACCESSES: [&str; 4] = ["order", "bytes", "put", "pieces"];
+
+/// Parts of the protocol that a run has or lacks.
+#[derive(Args)]
+struct ProtocolParts {
     /// Ranks do not use each other's pools.
     #[arg(long)]
     uncooperative: bool,
@@ -100,22 +122,17 @@ struct Run {
     /// Pages leaving their last pool go to pools with room, as with VGASNET_IDLE_POOLS=1.
     #[arg(long)]
     idle_pools: bool,
-    /// Only this many ranks access the data, starting with the second; the pools of the others are idle. All by
-    /// default.
-    #[arg(long, conflicts_with_all = ["false_sharing", "rewrite"])]
-    readers: Option<u32>,
-    #[command(flatten)]
-    hints: HintOptions,
-    /// The place of the data.
-    #[arg(long, value_enum, default_value = "first")]
-    homes: Homes,
-    /// Number of passes. The pools are empty before the first.
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    passes: u32,
 }
 
-/// Options for accesses to all data.
-const ACCESSES: [&str; 4] = ["order", "bytes", "put", "pieces"];
+impl ProtocolParts {
+    fn spread(&self) -> Spread {
+        match (self.no_tree, self.unknown_hosts) {
+            (true, _) => Spread::AtOnce,
+            (false, true) => Spread::Tree,
+            (false, false) => Spread::TreeOfNodes,
+        }
+    }
+}
 
 #[derive(Args)]
 struct HintOptions {
@@ -240,15 +257,14 @@ fn run(options: &Run) -> Result<String, String> {
     let point = Point {
         ranks: options.ranks,
         protocol,
-        cooperative: !options.uncooperative,
-        tree: !options.no_tree,
-        spares: !options.no_spare,
-        notices_wait: !options.notices_at_once,
-        guests: options.idle_pools,
+        cooperative: !options.protocol_parts.uncooperative,
+        spread: options.protocol_parts.spread(),
+        spares: !options.protocol_parts.no_spare,
+        notices_wait: !options.protocol_parts.notices_at_once,
+        guests: options.protocol_parts.idle_pools,
         readers: options.readers,
         hints: options.hints.known_holders,
-        home_keeps: options.home_keeps,
-        hosts_are_known: !options.unknown_hosts,
+        home_keeps: options.protocol_parts.home_keeps,
         pattern,
         data_pools: options.data,
         homes: options.homes,

@@ -2,7 +2,7 @@
 
 use crate::paper::{PUTS, ROUNDS};
 use crate::point::rdma_put_seconds;
-use crate::{Machine, Order, Outcome, Pattern, Point, Progress, ProtocolKind, Table, short};
+use crate::{Machine, Order, Outcome, Pattern, Point, Progress, ProtocolKind, Spread, Table, short};
 use serde::Serialize;
 
 /// Number of ranks.
@@ -15,8 +15,8 @@ pub struct Parts {
     pub name: &'static str,
     /// Its base protocol.
     pub protocol: ProtocolKind,
-    /// See [`Point::tree`].
-    pub tree: bool,
+    /// See [`Point::spread`].
+    pub spread: Spread,
     /// See [`Point::spares`].
     pub spares: bool,
     /// See [`Point::notices_wait`].
@@ -28,7 +28,7 @@ pub struct Parts {
 const NONE: Parts = Parts {
     name: "none of the four",
     protocol: ProtocolKind::Ours,
-    tree: false,
+    spread: Spread::AtOnce,
     spares: false,
     notices_wait: false,
     guests: false,
@@ -38,12 +38,12 @@ const NONE: Parts = Parts {
 pub const VARIANTS: [Parts; 8] = [
     Parts { name: "paper's protocol", protocol: ProtocolKind::Paper, ..NONE },
     NONE,
-    Parts { name: "trees", tree: true, ..NONE },
+    Parts { name: "trees", spread: Spread::TreeOfNodes, ..NONE },
     Parts { name: "only copies stay", spares: true, ..NONE },
     Parts { name: "messages together", notices_wait: true, ..NONE },
     Parts { name: "idle pools", guests: true, ..NONE },
-    Parts { name: "all but idle pools", tree: true, spares: true, notices_wait: true, ..NONE },
-    Parts { name: "all", tree: true, spares: true, notices_wait: true, guests: true, ..NONE },
+    Parts { name: "all but idle pools", spread: Spread::TreeOfNodes, spares: true, notices_wait: true, ..NONE },
+    Parts { name: "all", spread: Spread::TreeOfNodes, spares: true, notices_wait: true, guests: true, ..NONE },
 ];
 
 /// A job, and the numbers compared.
@@ -77,7 +77,8 @@ pub struct Compared {
 impl Compared {
     /// The results of the library with default settings: all parts but idle pools.
     pub fn by_default(&self) -> &[f64] {
-        let is_default = |parts: &Parts| parts.tree && parts.spares && parts.notices_wait && !parts.guests;
+        let is_default =
+            |parts: &Parts| parts.spread != Spread::AtOnce && parts.spares && parts.notices_wait && !parts.guests;
         let at = VARIANTS.iter().position(is_default).expect("it is one of them");
         &self.numbers[at]
     }
@@ -121,20 +122,22 @@ const HOLDERS: [u32; 5] = [16, 64, 256, 1024, 4096];
 /// # Errors
 /// As [`Point::run`].
 pub fn overwriting_table(machine: &Machine) -> Result<Table, String> {
-    let miss_us = |holders: u32, tree| -> Result<f64, String> {
+    let miss_us = |holders: u32, spread| -> Result<f64, String> {
         let reads = Point::reads(holders + 1, Order::Sequential, 0.25, machine.node.page as usize);
-        let point = Point { passes: 2, scale: machine.scale_max(), pattern: Pattern::Rewrite, tree, ..reads };
+        let point = Point { passes: 2, scale: machine.scale_max(), pattern: Pattern::Rewrite, spread, ..reads };
         Ok(point.run(machine)?[1].miss_us)
     };
     let heads = HOLDERS.map(|holders| holders.to_string());
     let heads: Vec<&str> =
         ["other ranks that have the page"].into_iter().chain(heads.iter().map(String::as_str)).collect();
     let mut table = Table::new(&heads);
-    for (name, tree) in
-        [("the home tells all of them", false), ("they tell each other where they are more than 16", true)]
-    {
-        let alone = miss_us(1, tree)?;
-        let waits = HOLDERS.map(|holders| Ok(format!("{:.0} us", miss_us(holders, tree)? - alone)));
+    let ways = [
+        ("the home tells all of them", Spread::AtOnce),
+        ("they tell each other where they are more than 16", Spread::TreeOfNodes),
+    ];
+    for (name, spread) in ways {
+        let alone = miss_us(1, spread)?;
+        let waits = HOLDERS.map(|holders| Ok(format!("{:.0} us", miss_us(holders, spread)? - alone)));
         let cells = [Ok(name.to_owned())].into_iter().chain(waits).collect::<Result<_, String>>()?;
         table.row(cells);
     }
@@ -143,10 +146,10 @@ pub fn overwriting_table(machine: &Machine) -> Result<Table, String> {
 
 impl Work {
     fn compare(self, machine: &Machine, parts: &Parts, scale: u64, seed: u64) -> Result<Vec<f64>, String> {
-        let Parts { protocol, tree, spares, notices_wait, guests, .. } = *parts;
+        let Parts { protocol, spread, spares, notices_wait, guests, .. } = *parts;
         let page_bytes = machine.node.page as usize;
         let run =
-            |point: Point| Point { protocol, tree, spares, notices_wait, guests, scale, seed, ..point }.run(machine);
+            |point: Point| Point { protocol, spread, spares, notices_wait, guests, scale, seed, ..point }.run(machine);
         match self {
             Work::Reads(order, data) => {
                 let passes = if data.len() == 1 { 2 } else { 1 };

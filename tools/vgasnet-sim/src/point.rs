@@ -74,6 +74,17 @@ pub enum Pattern {
     Lcc,
 }
 
+/// The way of a page requested by many ranks, and of its invalidation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Spread {
+    /// A holder serves all readers, and the home tells all holders itself to drop the page.
+    AtOnce,
+    /// As a tree, and invalidations are passed on from holder to holder.
+    Tree,
+    /// As a tree, in which the page goes to each node once: homes know the ranks of each node.
+    TreeOfNodes,
+}
+
 /// A job on a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Point {
@@ -83,9 +94,8 @@ pub struct Point {
     pub protocol: ProtocolKind,
     /// Ranks use each other's pools.
     pub cooperative: bool,
-    /// A page requested by many ranks spreads as a tree, and invalidations are passed on from holder to holder. Never
-    /// in the paper's protocol.
-    pub tree: bool,
+    /// The way of a page to many ranks. At once in the paper's protocol.
+    pub spread: Spread,
     /// Eviction prefers pages with copies on other ranks. In the paper's protocol it does not.
     pub spares: bool,
     /// Notices of clean evictions wait for other messages to the home, or until there are many, and messages to one
@@ -98,9 +108,6 @@ pub struct Point {
     pub hints: Hints,
     /// A home keeps a copy of a page read from its disk for another rank.
     pub home_keeps: bool,
-    /// Homes know the ranks of each node, and a page requested by many ranks goes to each node once. Not in the paper's
-    /// protocol or where a holder serves all readers at once.
-    pub hosts_are_known: bool,
     /// The accesses.
     pub pattern: Pattern,
     /// Number of ranks that access the data, starting with the second; the pools of the others are idle. `None`: all
@@ -171,14 +178,13 @@ impl Point {
             ranks,
             protocol: ProtocolKind::Ours,
             cooperative: true,
-            tree: true,
+            spread: Spread::TreeOfNodes,
             spares: true,
             notices_wait: true,
             guests: false,
             hints: Hints::None,
             readers: None,
             home_keeps: false,
-            hosts_are_known: true,
             pattern: Pattern::All { order, len_bytes: page_bytes, is_put: false, pieces_max: u64::MAX },
             data_pools,
             homes: Homes::First,
@@ -215,10 +221,10 @@ impl Point {
         let as_in_paper = AsInPaper {
             notices_at_once: !is_ours || !notices_wait,
             invalidations_unawaited: !is_ours,
-            readers_at_once: !is_ours || !self.tree,
+            readers_at_once: !is_ours || self.spread == Spread::AtOnce,
         };
         let cyclic_homes = self.homes == Homes::Cyclic;
-        let hosts_are_known = self.hosts_are_known && !as_in_paper.readers_at_once;
+        let hosts_are_known = is_ours && self.spread == Spread::TreeOfNodes;
         let ways = Ways { options, as_in_paper, is_ours, hints, hosts_are_known, home_keeps, cyclic_homes };
         let mut job = VirtualJob::new(&machine, self.ranks, data, ways)?;
         job.empty()?;

@@ -1,6 +1,6 @@
 //! A page requested by all ranks at once.
 
-use crate::{Machine, Order, Pattern, Point, Table};
+use crate::{Machine, Order, Pattern, Point, Spread, Table};
 
 /// Numbers of ranks.
 const RANKS: [u32; 6] = [4, 16, 64, 256, 1024, 4096];
@@ -10,20 +10,19 @@ struct Way {
     name: &'static str,
     /// A node has as many ranks as possible, instead of one.
     has_all_ranks: bool,
-    tree: bool,
-    hosts_are_known: bool,
+    spread: Spread,
 }
 
-const fn way(name: &'static str, has_all_ranks: bool, tree: bool, hosts_are_known: bool) -> Way {
-    Way { name, has_all_ranks, tree, hosts_are_known }
+const fn way(name: &'static str, has_all_ranks: bool, spread: Spread) -> Way {
+    Way { name, has_all_ranks, spread }
 }
 
 const WAYS: [Way; 5] = [
-    way("one rank a node, one holder serves all", false, false, false),
-    way("one rank a node, a tree", false, true, false),
-    way("all ranks of a node, one holder serves all", true, false, false),
-    way("all ranks of a node, a tree", true, true, false),
-    way("all ranks of a node, a tree, hosts known", true, true, true),
+    way("one rank a node, one holder serves all", false, Spread::AtOnce),
+    way("one rank a node, a tree", false, Spread::Tree),
+    way("all ranks of a node, one holder serves all", true, Spread::AtOnce),
+    way("all ranks of a node, a tree", true, Spread::Tree),
+    way("all ranks of a node, a tree, hosts known", true, Spread::TreeOfNodes),
 ];
 
 /// The time for all ranks in excess of one rank reading the page from its disk, in page times. A page time is the time
@@ -41,11 +40,10 @@ impl Way {
         if !self.has_all_ranks {
             machine.node.ranks = 1;
         }
-        let Way { tree, hosts_are_known, .. } = *self;
         let seconds = |ranks| -> Result<f64, String> {
             let reads = Point::reads(ranks, Order::Sequential, 0.25, machine.node.page as usize);
             let scale = machine.scale_max();
-            let point = Point { pattern: Pattern::Rewrite, tree, hosts_are_known, scale, ..reads };
+            let point = Point { pattern: Pattern::Rewrite, spread: self.spread, scale, ..reads };
             Ok(point.run(&machine)?[0].seconds)
         };
         let page_time = machine.link.latency_us / 1e6 + machine.node.page as f64 / machine.link.bandwidth as f64;

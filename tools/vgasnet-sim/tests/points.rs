@@ -2,7 +2,9 @@
 
 use std::path::Path;
 use std::process::Command;
-use vgasnet_sim::{Hints, Homes, Machine, Order, Outcome, PageSize, Pattern, Point, ProtocolKind, paper, short};
+use vgasnet_sim::{
+    Hints, Homes, Machine, Order, Outcome, PageSize, Pattern, Point, ProtocolKind, Spread, paper, short,
+};
 
 const PAGE_BYTES: usize = 4 << 20;
 
@@ -55,7 +57,7 @@ fn at_random_one_disk_is_the_limit_and_not_the_pool() {
 #[test]
 fn a_page_that_all_ask_for_spreads_as_a_tree() {
     let point = Point::reads(32, Order::Sequential, 0.5, PAGE_BYTES);
-    let (tree, none) = (first(&point), first(&Point { tree: false, ..point }));
+    let (tree, none) = (first(&point), first(&Point { spread: Spread::AtOnce, ..point }));
     assert!(tree.seconds * 4.0 <= none.seconds, "{} and {} s", tree.seconds, none.seconds);
     // From the disk once.
     assert_eq!((tree.disk_reads, tree.transfers), (32, 31 * 32));
@@ -138,11 +140,11 @@ fn false_sharing_ends_and_moves_no_page_where_puts_are_shipped() {
 
 #[test]
 fn a_write_waits_little_longer_the_more_ranks_have_the_page() {
-    let write = |holders, tree| {
+    let write = |holders, spread| {
         let point = Point {
             passes: 2,
             pattern: Pattern::Rewrite,
-            tree,
+            spread,
             ..Point::reads(holders, Order::Sequential, 0.25, PAGE_BYTES)
         };
         let write = point.run(&machine()).expect("the job ends")[1];
@@ -150,10 +152,11 @@ fn a_write_waits_little_longer_the_more_ranks_have_the_page() {
         write.miss_us
     };
     // Most of the time the put fills the page.
-    let alone = write(2, true);
-    let [told_by_each_other, told_by_home] = [true, false].map(|tree| write(512, tree) - alone);
+    let alone = write(2, Spread::TreeOfNodes);
+    let [told_by_each_other, told_by_home] =
+        [Spread::TreeOfNodes, Spread::AtOnce].map(|spread| write(512, spread) - alone);
     assert!(5.0 * told_by_each_other < told_by_home, "{told_by_each_other} and {told_by_home} us");
-    assert_eq!(write(17, true), write(17, false), "16 are told by the home");
+    assert_eq!(write(17, Spread::TreeOfNodes), write(17, Spread::AtOnce), "16 are told by the home");
 }
 
 #[test]

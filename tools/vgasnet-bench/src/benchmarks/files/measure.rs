@@ -58,7 +58,7 @@ pub fn run(options: &Files) -> Result<Report, Stop> {
     let rows = cases.iter().map(|case| measuring.case(case)).collect::<Result<Vec<_>, _>>()?;
     let sequential = measuring.if_chosen(Pattern::Sequential, Measuring::sequential)?;
     let moves = measuring.if_chosen(Pattern::Rows, Measuring::rows)?;
-    let row = Row::default().show("mpi", &options.mpicc).show("page_bytes", options.page);
+    let row = Row::default().show("mpi", &options.by_mpi.mpicc).show("page_bytes", options.page);
     let row = row.show("pool_bytes", options.pool).keep("repeat", options.repeat).rows("cases", rows.clone());
     let row = sequential.iter().fold(row, |row, figures| row.row("sequential", figures.clone()));
     let row = moves.iter().fold(row, |row, figures| row.row("rows", figures.clone()));

@@ -78,6 +78,20 @@ pub struct Files {
     #[arg(long, value_name = "DIR")]
     storage_dir: Option<PathBuf>,
 
+    #[command(flatten)]
+    by_mpi: ByMpi,
+
+    /// Write the results to this file in JSON; with - they go to stdout, and the table goes to stderr
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    #[command(flatten)]
+    judging: Judging,
+}
+
+/// The measurements of MPI-IO.
+#[derive(Args, Serialize, Deserialize)]
+struct ByMpi {
     /// Do not measure MPI-IO
     #[arg(long)]
     no_mpi: bool,
@@ -90,13 +104,6 @@ pub struct Files {
     /// ../lib]
     #[arg(long, value_name = "FILE")]
     mpi_io_library: Option<PathBuf>,
-
-    /// Write the results to this file in JSON; with - they go to stdout, and the table goes to stderr
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-
-    #[command(flatten)]
-    judging: Judging,
 }
 
 /// A class of the NAS parallel benchmarks.

@@ -66,8 +66,8 @@ impl<'a> Programs<'a> {
         let linked = with_vgasnet(&include_dir(&dir), &dir);
         let by_vgasnet = build("cc", BY_VGASNET, &linked, &sources)?;
         let by_locks = build("cc", BY_LOCKS, &linked, &sources)?;
-        let find = || Mpi::with(&options.mpicc, &FILES, options.mpi_io_library.as_deref());
-        let by_mpi = OverMpi::new(options.no_mpi, find, |mpi| build(&mpi.mpicc, BY_MPI, &[], &sources));
+        let find = || Mpi::with(&options.by_mpi.mpicc, &FILES, options.by_mpi.mpi_io_library.as_deref());
+        let by_mpi = OverMpi::new(options.by_mpi.no_mpi, find, |mpi| build(&mpi.mpicc, BY_MPI, &[], &sources));
         let storage_dir = storage_dir(options)?;
         let files = Folder::in_dir(&storage_dir)?;
         let vgasnetrun = dir.join("vgasnetrun");
