@@ -261,11 +261,13 @@ pub fn keep(handle: Handle<File>, claim: Claim) {
     change(|handles| handles.entry(handle).or_default().push(claim));
 }
 
-/// MPI has closed a handle.
-pub fn release(handle: Handle<File>) {
-    if COUNT.load(Ordering::Acquire) > 0 {
-        drop(change(|handles| handles.remove(&handle)));
+/// MPI is about to close a handle. Its claims end when they are dropped. They are taken before, since MPI may give the
+/// next handle the same number.
+pub fn take(handle: Handle<File>) -> Vec<Claim> {
+    if COUNT.load(Ordering::Acquire) == 0 {
+        return Vec::new();
     }
+    change(|handles| handles.remove(&handle)).unwrap_or_default()
 }
 
 /// Has a guest wait for the owner. Returns whether the file is free; if not, a line says so.

@@ -138,9 +138,9 @@ pub fn close_all() {
 /// Closes a file: first here, since MPI may delete it then.
 pub fn close(handle: Handle<File>, next: impl Fn() -> c_int) -> c_int {
     let Some(file) = cached_files::remove(handle) else {
-        let code = next();
-        claims::release(handle);
-        return code;
+        // They end after the close.
+        let _claims = claims::take(handle);
+        return next();
     };
     let answer = file.end(After::Nothing);
     // The error handler still exists.
@@ -158,5 +158,33 @@ pub fn give_up(handle: Handle<File>, is_atomic: bool) -> c_int {
     match file.code(answer) {
         SUCCESS if is_atomic => ffi::set_atomicity(handle),
         code => code,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::CString;
+    use std::os::unix::ffi::OsStrExt;
+
+    /// MPI may give the next handle, opened by another thread, the number of a closed one.
+    #[test]
+    fn closing_a_handle_leaves_the_claim_of_the_next_one_with_its_number() {
+        let path = std::env::temp_dir().join(format!("vgasnet-closing-{}", std::process::id()));
+        std::fs::write(&path, b"").expect("the directory can be written");
+        let name = CString::new(path.as_os_str().as_bytes()).expect("no zero");
+        let claim = || Claim::of_guest(&name).expect("a guest");
+        // SAFETY: MPI is never called by this handle.
+        let handle = unsafe { Handle::new(0x5eed) };
+        claims::keep(handle, claim());
+        let code = close(handle, || {
+            claims::keep(handle, claim());
+            SUCCESS
+        });
+        let other = claim();
+        assert!(code == SUCCESS && other.has_guests(), "the next handle has its claim");
+        drop(claims::take(handle));
+        assert!(!other.has_guests(), "the first one's claim has ended");
+        std::fs::remove_file(&path).expect("it is there");
     }
 }
