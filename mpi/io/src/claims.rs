@@ -7,11 +7,12 @@
 //! is no owner: the owner notices the guest, has its team write its dirty bytes, and becomes a guest itself
 //! (`watch.rs`).
 
-use crate::ffi;
 use crate::job;
+use crate::locks::{find_lock, has_no_locks, is_locked, set_lock};
 use crate::say;
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_int};
+use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
@@ -37,6 +38,79 @@ const SLOW: Duration = Duration::from_secs(5);
 /// Timeout of a guest that waits for the owner to write its dirty bytes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How long a handle tries to lock a file that another process has locked as a whole.
+const OTHERS_LOCK: Duration = Duration::from_secs(1);
+
+/// A handle's look at a file that it may write.
+#[derive(Debug)]
+pub enum Look {
+    /// Its claim as a guest, before it has waited for the owner.
+    Claimed(Claim),
+    /// There is no such file yet.
+    Absent,
+    /// The file has no claims: it is no regular file, this user may not write it, or its file system has no locks.
+    Unclaimable,
+    /// The file has claims, but this handle gets none. A line has told it.
+    Refused,
+}
+
+impl Look {
+    /// Looks at the file of a path.
+    pub fn of(path: &CStr) -> Look {
+        let file = match open(path) {
+            Ok(file) => file,
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => return Look::Absent,
+            Err(_) => return Look::Unclaimable,
+        };
+        let start = Instant::now();
+        let taken = loop {
+            match take_guest_byte(file.as_raw_fd()) {
+                Err(error) if is_locked(&error) && start.elapsed() < OTHERS_LOCK => {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                taken => break taken,
+            }
+        };
+        match taken {
+            Ok(byte) => {
+                if !byte.is_own {
+                    tell_of_readers(file.as_raw_fd());
+                }
+                Look::Claimed(Claim { file, guest: Some(byte), is_owner: false })
+            }
+            Err(error) if has_no_locks(&error) => Look::Unclaimable,
+            Err(error) => {
+                tell_refused(file.as_raw_fd(), &error);
+                Look::Refused
+            }
+        }
+    }
+
+    /// Whether there is no such file yet.
+    pub fn is_absent(&self) -> bool {
+        matches!(self, Look::Absent)
+    }
+
+    /// The claim, if there is one.
+    pub fn claim(self) -> Option<Claim> {
+        if let Look::Claimed(claim) = self { Some(claim) } else { None }
+    }
+
+    /// As [`Claim::become_owner`]. A file without claims may be cached as well.
+    pub fn become_owner(&mut self) -> bool {
+        match self {
+            Look::Claimed(claim) => claim.become_owner(),
+            Look::Absent | Look::Unclaimable => true,
+            Look::Refused => false,
+        }
+    }
+
+    /// Waits for the owner. Returns whether the file is free; if not, a line says so.
+    pub fn settle(&self, path: &CStr) -> bool {
+        if let Look::Claimed(claim) = self { settle(claim, path) } else { true }
+    }
+}
+
 /// The locks of a handle.
 #[derive(Debug)]
 pub struct Claim {
@@ -55,23 +129,16 @@ struct Byte {
 }
 
 impl Claim {
-    /// A guest's claim, before it has waited for the owner. `None` if there is no such file, or its file system has no
-    /// locks.
+    /// A guest's claim, before it has waited for the owner, if the file has claims.
     pub fn of_guest(path: &CStr) -> Option<Claim> {
-        let mut claim = Claim { file: open(path)?, guest: None, is_owner: false };
-        if !claim.become_guest() {
-            return None;
-        }
-        if claim.guest.as_ref().is_some_and(|byte| !byte.is_own) {
-            tell_of_readers(path);
-        }
-        Some(claim)
+        Look::of(path).claim()
     }
 
     /// Makes a guest the owner, unless there are other guests. It remains a guest on failure.
     pub fn become_owner(&mut self) -> bool {
         // Without a byte of its own it could not be told from a reader's lock.
         if !self.has_own_byte() || !self.set_lock(libc::F_WRLCK, OWNER) {
+            self.tell_of_readers_of(OWNER, 1);
             return false;
         }
         self.is_owner = true;
@@ -101,7 +168,7 @@ impl Claim {
 
     /// Makes an owner a guest. From then on its team caches nothing.
     pub fn become_guest(&mut self) -> bool {
-        let better = if self.has_own_byte() { None } else { take_guest_byte(self.file.as_raw_fd()) };
+        let better = if self.has_own_byte() { None } else { take_guest_byte(self.file.as_raw_fd()).ok() };
         if better.is_some() {
             self.give_back(better);
         }
@@ -132,7 +199,11 @@ impl Claim {
 
     /// Whether other handles may write the file. A guest without a byte of its own has a read lock, so readers' locks there count.
     pub fn has_guests(&self) -> bool {
-        self.finds_lock(libc::F_WRLCK, FIRST_GUEST, GUESTS)
+        let found = self.finds_lock(libc::F_WRLCK, FIRST_GUEST, GUESTS);
+        if found == Some(libc::F_RDLCK) {
+            tell_of_readers(self.file.as_raw_fd());
+        }
+        found.is_some()
     }
 
     /// Waits until no team caches and writes the file. Returns whether this happened in time.
@@ -153,21 +224,25 @@ impl Claim {
     }
 
     fn set_lock(&self, kind: c_int, place: i64) -> bool {
-        set_lock(self.file.as_raw_fd(), kind, place)
+        set_lock(self.file.as_raw_fd(), kind, place).is_ok()
     }
 
     /// Whether other handles with write access have locked some of these bytes. A handle with read access can only have
     /// read locks, which do not count.
     fn is_locked(&self, place: i64, bytes: i64) -> bool {
-        self.finds_lock(libc::F_RDLCK, place, bytes)
+        self.finds_lock(libc::F_RDLCK, place, bytes).is_some()
     }
 
-    /// Whether another lock is in the way of one of this kind.
-    fn finds_lock(&self, kind: c_int, place: i64, bytes: i64) -> bool {
-        let mut lock = lock_of(kind, place, bytes);
-        // SAFETY: the file is open, and there is room for a lock.
-        let asked = unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_OFD_GETLK, &mut lock) };
-        asked == 0 && c_int::from(lock.l_type) != libc::F_UNLCK
+    /// The kind of another lock that is in the way of one of this kind.
+    fn finds_lock(&self, kind: c_int, place: i64, bytes: i64) -> Option<c_int> {
+        find_lock(self.file.as_raw_fd(), kind, place, bytes)
+    }
+
+    /// Says so if another process has a read lock there: it is a reader's, or a guest's that readers left no byte.
+    fn tell_of_readers_of(&self, place: i64, bytes: i64) {
+        if self.finds_lock(libc::F_WRLCK, place, bytes) == Some(libc::F_RDLCK) {
+            tell_of_readers(self.file.as_raw_fd());
+        }
     }
 }
 
@@ -179,68 +254,85 @@ impl Drop for Claim {
     }
 }
 
-/// Says once that a reader has a guest's bytes.
-fn tell_of_readers(path: &CStr) {
+/// The path of an open file, for a line.
+fn path_of(descriptor: c_int) -> String {
+    let path = std::fs::read_link(format!("/proc/self/fd/{descriptor}"));
+    path.map_or_else(|_| "a file".to_owned(), |path| path.display().to_string())
+}
+
+/// Says once that a reader has bytes of claims.
+fn tell_of_readers(descriptor: c_int) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         say(format_args!(
-            "rank {}: MPI_File_open: {}: another process has a read lock on the bytes by which the file's handles find each other; MPI serves \
-             the file; end the lock (fcntl, also of a whole file) to have it cached",
+            "rank {}: {}: another process has a read lock on the bytes by which the file's handles find each other; MPI serves the file; \
+             end the lock (fcntl, also of a whole file) to have it cached",
             job::own_rank(),
-            path.to_string_lossy()
+            path_of(descriptor)
         ));
     });
 }
 
-/// Takes a free guest's byte. Each search starts at a different byte, so processes seldom collide. If readers' locks leave none, the byte is
-/// read-locked as well: the owner sees that.
-fn take_guest_byte(descriptor: c_int) -> Option<Byte> {
+/// Says once that a file with locks cannot be locked.
+fn tell_refused(descriptor: c_int, error: &io::Error) {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        say(format_args!(
+            "rank {}: MPI_File_open: {}: cannot be locked behind its end: {error}; MPI serves it, and other handles do not see that this one \
+             may write it; end other processes' locks of the whole file, or allow more locks",
+            job::own_rank(),
+            path_of(descriptor)
+        ));
+    });
+}
+
+/// Takes a free guest's byte. Each search starts at a different byte, so processes seldom collide. If readers' locks
+/// leave none, the byte is read-locked as well: the owner sees that.
+fn take_guest_byte(descriptor: c_int) -> io::Result<Byte> {
     static NEXT: AtomicI64 = AtomicI64::new(0);
     let start = i64::from(std::process::id()) * 7 + NEXT.fetch_add(1, Ordering::Relaxed);
     let mut places = (start..start + TRIES).map(|place| FIRST_GUEST + place.rem_euclid(GUESTS));
-    let own = places.find(|place| set_lock(descriptor, libc::F_WRLCK, *place));
-    let shared = || {
-        let place = FIRST_GUEST + start.rem_euclid(GUESTS);
-        set_lock(descriptor, libc::F_RDLCK, place).then_some(Byte { place, is_own: false })
+    let tried = |place| match set_lock(descriptor, libc::F_WRLCK, place) {
+        Err(error) if is_locked(&error) => None,
+        taken => Some(taken.map(|()| Byte { place, is_own: true })),
     };
-    own.map(|place| Byte { place, is_own: true }).or_else(shared)
-}
-
-fn set_lock(descriptor: c_int, kind: c_int, place: i64) -> bool {
-    let lock = lock_of(kind, place, 1);
-    // SAFETY: the lock is valid. A descriptor that is not open is refused.
-    unsafe { libc::fcntl(descriptor, libc::F_OFD_SETLK, &lock) == 0 }
-}
-
-fn lock_of(kind: c_int, place: i64, bytes: i64) -> libc::flock {
-    // SAFETY: all fields may be 0.
-    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-    lock.l_type = kind as i16;
-    lock.l_whence = libc::SEEK_SET as i16;
-    (lock.l_start, lock.l_len) = (place, bytes);
-    lock
+    if let Some(taken) = places.find_map(tried) {
+        return taken;
+    }
+    let place = FIRST_GUEST + start.rem_euclid(GUESTS);
+    match set_lock(descriptor, libc::F_RDLCK, place) {
+        Ok(()) => Ok(Byte { place, is_own: false }),
+        // The descriptor may not read.
+        Err(error) if error.raw_os_error() == Some(libc::EBADF) => Err(io::Error::from_raw_os_error(libc::EAGAIN)),
+        Err(error) => Err(error),
+    }
 }
 
 /// Opens a regular file only: opening a pipe would show its reader a writer.
-fn open(path: &CStr) -> Option<OwnedFd> {
+fn open(path: &CStr) -> io::Result<OwnedFd> {
     // SAFETY: all fields may be 0.
     let mut about: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: the path is a string, and there is room for the answer.
-    let is_there = unsafe { libc::stat(path.as_ptr(), &mut about) } == 0;
-    if !is_there || about.st_mode & libc::S_IFMT != libc::S_IFREG {
-        return None;
+    if unsafe { libc::stat(path.as_ptr(), &mut about) } != 0 {
+        return Err(io::Error::last_os_error());
     }
-    // SAFETY: the path is a string.
-    let opened = |access| unsafe { libc::open(path.as_ptr(), access | libc::O_NONBLOCK | libc::O_CLOEXEC) };
+    if about.st_mode & libc::S_IFMT != libc::S_IFREG {
+        return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
+    }
+    let opened = |access| {
+        // SAFETY: the path is a string.
+        let descriptor = unsafe { libc::open(path.as_ptr(), access | libc::O_NONBLOCK | libc::O_CLOEXEC) };
+        if descriptor < 0 { Err(io::Error::last_os_error()) } else { Ok(descriptor) }
+    };
     // A read lock needs the right to read, which this user may lack.
-    let opened = [libc::O_RDWR, libc::O_WRONLY].into_iter().map(opened).find(|descriptor| *descriptor >= 0)?;
+    let descriptor = opened(libc::O_RDWR).or_else(|_| opened(libc::O_WRONLY))?;
     // SAFETY: the file was just opened.
-    Some(unsafe { OwnedFd::from_raw_fd(opened) })
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
 /// Lets another open file description, given by its descriptor, hold a guest's byte until it is closed.
 pub fn pass_to(descriptor: c_int) -> bool {
-    take_guest_byte(descriptor).is_some()
+    take_guest_byte(descriptor).is_ok()
 }
 
 /// The claims of handles served by MPI.
@@ -275,7 +367,7 @@ pub fn settle(claim: &Claim, path: &CStr) -> bool {
     let is_free = claim.wait_for_owner(|| {
         say(format_args!(
             "rank {}: MPI_File_open: {}: waits for ranks of another communicator, or of another job, to hand the file back (since {} s)",
-            ffi::world_rank(),
+            job::own_rank(),
             path.to_string_lossy(),
             SLOW.as_secs()
         ));
@@ -284,7 +376,7 @@ pub fn settle(claim: &Claim, path: &CStr) -> bool {
         say(format_args!(
             "rank {}: MPI_File_open: {}: ranks of another communicator, or of another job, cache and write the file, and have not handed it back \
              for {} s; open it after they have closed it, or give it the hint vgasnet_cache=disable there",
-            ffi::world_rank(),
+            job::own_rank(),
             path.to_string_lossy(),
             PATIENCE.as_secs()
         ));
@@ -295,6 +387,7 @@ pub fn settle(claim: &Claim, path: &CStr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::locks::lock_of;
     use std::ffi::CString;
     use std::os::unix::ffi::OsStrExt;
 

@@ -9,7 +9,7 @@
 //! - [`view`] locates the bytes of a view, and [`layout`], [`types`] and [`named`] the bytes of a datatype;
 //!   [`transfer`] combines the two.
 //! - [`queue`] runs non-blocking operations.
-//! - [`claims`] finds other handles of a file, [`company`] bars caching, and [`watch`] and [`through`] hand files over.
+//! - [`claims`] finds other handles of a file by [`locks`], [`company`] bars caching, and [`watch`] and [`through`] hand files over.
 //!
 //! MPI's macros and types of handles stay in C (`layer.c`, `types.c`); in Rust a handle is 8 bytes. [`ffi`] and
 //! [`ffi_types`] call C; [`vgasnet`] is vgasnet's C interface.
@@ -33,6 +33,7 @@ mod ffi;
 mod ffi_types;
 mod job;
 mod layout;
+mod locks;
 mod named;
 mod opening;
 mod operation;

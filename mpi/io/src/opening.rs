@@ -2,7 +2,7 @@
 //! MPI opens the file, so a refused file is neither created nor changed.
 
 use crate::cached_files::{self, CachedFile, own_files};
-use crate::claims::{self, Claim};
+use crate::claims::{self, Claim, Look};
 use crate::company::Permit;
 use crate::descriptors;
 use crate::ffi::{self, Comm, constants};
@@ -51,17 +51,55 @@ impl Wanted<'_> {
 
 /// The server of a file.
 enum Server {
-    /// MPI. At its first rank the handle has claims.
-    Mpi(Vec<Claim>),
+    /// MPI.
+    Mpi(OfMpi),
     /// vgasnet, with the file of another handle.
     Shared { comm: Comm, first: Arc<CachedFile> },
     /// vgasnet, with a team of these ranks.
     Own { comm: Comm, members: Vec<u32>, path: CString, rights: Rights },
 }
 
+/// The claims of a handle served by MPI, at its first rank.
+#[derive(Default)]
+struct OfMpi {
+    claims: Vec<Claim>,
+    /// Paths without a file, claimed once MPI has made it.
+    absent: Vec<CString>,
+    /// Whether some rank has such paths, as the ranks know of each other. All wait for its claims then: otherwise they
+    /// would write while another team caches the file.
+    is_late: bool,
+}
+
+impl OfMpi {
+    /// The claims after a look at each path.
+    fn new(looks: Vec<(Look, CString)>) -> OfMpi {
+        let mut own = OfMpi::default();
+        for (look, path) in looks {
+            if look.is_absent() {
+                own.absent.push(path);
+            } else {
+                own.claims.extend(look.claim());
+            }
+        }
+        own
+    }
+
+    /// The claims after a look at one path, if this rank has looked.
+    fn of(look: Option<Look>, path: Option<CString>) -> OfMpi {
+        OfMpi::new(look.zip(path).into_iter().collect())
+    }
+
+    /// MPI has opened the file: claims what was absent. Returns whether the file is free.
+    fn claim_late(&mut self) -> bool {
+        let (late, are_free) = settled(std::mem::take(&mut self.absent));
+        self.claims.extend(late.into_iter().filter_map(|(look, _)| look.claim()));
+        are_free
+    }
+}
+
 /// A team's rights to a file, at its first rank.
 struct Rights {
-    claim: Option<Claim>,
+    look: Option<Look>,
     /// Present if the file may be written.
     permit: Option<Permit>,
 }
@@ -93,35 +131,56 @@ pub fn open<'a, L: Language>(
     let code = next();
     // SAFETY: the null handle was stored before, if MPI has not stored another.
     let handle = unsafe { new.stored() };
-    let has_failed = code != SUCCESS || handle == ffi::file_null();
+    let handle = Some(handle).filter(|handle| code == SUCCESS && *handle != ffi::file_null());
     let opened = match server {
-        Server::Mpi(claims) => {
-            if !has_failed && theirs.is_first_of_world() {
-                leave_to_mpi(&wanted, handle, claims, &others);
-            }
-            return code;
-        }
-        // MPI serves a file opened on some ranks only, as well as it can.
-        Server::Shared { comm, .. } | Server::Own { comm, .. } if !comm.all(!has_failed) => {
-            if !has_failed && comm.rank == 0 {
-                leave_to_mpi(&wanted, handle, Vec::new(), &others);
-            }
-            comm.free();
-            return code;
-        }
-        Server::Shared { comm, first } => {
-            share(library, &wanted, handle, comm, &first);
-            Ok(())
-        }
-        Server::Own { comm, members, path, rights } => cache(library, &wanted, handle, (comm, members, path), rights),
+        Server::Mpi(own) => leave_to_mpi(&wanted, &theirs, handle, own, &others),
+        server => serve(&wanted, handle, server, &others),
     };
     match opened {
-        Ok(()) => SUCCESS,
+        Ok(()) => code,
         Err(Taken) => {
-            ffi::close(handle);
+            handle.into_iter().for_each(|handle| ffi::close(handle));
             refuse(new)
         }
     }
+}
+
+/// MPI has opened a file, on this rank if there is a handle. vgasnet serves it, if MPI has opened it on all ranks and
+/// vgasnet can. Collective.
+fn serve(wanted: &Wanted<'_>, handle: Option<Handle<File>>, server: Server, others: &[c_int]) -> Result<(), Taken> {
+    let (Server::Shared { comm, .. } | Server::Own { comm, .. }) = &server else { return Ok(()) };
+    let is_open = comm.all(handle.is_some());
+    match (server, handle, job::library()) {
+        (Server::Shared { comm, first }, Some(handle), Some(library)) if is_open => {
+            share(library, wanted, handle, comm, &first);
+            Ok(())
+        }
+        (Server::Own { comm, members, path, rights }, Some(handle), Some(library)) if is_open => {
+            cache(library, wanted, handle, (comm, members, path), rights)
+        }
+        (mut server, handle, _) => {
+            if let Some(handle) = handle {
+                keep(wanted, handle, claims_of_some(&mut server), others);
+            }
+            if let Server::Shared { comm, .. } | Server::Own { comm, .. } = server {
+                comm.free();
+            }
+            Ok(())
+        }
+    }
+}
+
+/// The claims of a handle that MPI has opened on some ranks only. MPI serves it as well as it can, and nobody waits.
+fn claims_of_some(server: &mut Server) -> Vec<Claim> {
+    let claim = match server {
+        Server::Own { rights: Rights { look: Some(look), .. }, path, .. } => {
+            let look = std::mem::replace(look, Look::Unclaimable);
+            if look.is_absent() { Claim::of_guest(path) } else { look.claim().and_then(Claim::of_mpi) }
+        }
+        Server::Shared { comm, first } if comm.rank == 0 && first.may_write => Claim::of_guest(&first.own_path()),
+        _ => None,
+    };
+    claim.into_iter().collect()
 }
 
 /// Refuses a file cached and written by others. The program gets no handle, and the error handler for calls without a
@@ -141,13 +200,29 @@ fn descriptors_of(wanted: &Wanted<'_>, theirs: &Comm) -> Vec<c_int> {
     }
 }
 
-/// At the first rank: MPI serves a handle it has opened, which has claims while it is open. `others` are the earlier
-/// descriptors of the file.
-fn leave_to_mpi(wanted: &Wanted<'_>, handle: Handle<File>, mut claims: Vec<Claim>, others: &[c_int]) {
-    if wanted.may_write() && claims.is_empty() {
-        // The file may not have existed before.
-        claims = settled_claims(wanted.name).0;
+/// MPI serves a handle, on this rank if it has opened it. `others` are the earlier descriptors of the file. Collective.
+fn leave_to_mpi(
+    wanted: &Wanted<'_>,
+    theirs: &Comm,
+    handle: Option<Handle<File>>,
+    mut own: OfMpi,
+    others: &[c_int],
+) -> Result<(), Taken> {
+    let is_free = handle.is_none() || own.claim_late();
+    if own.is_late {
+        let [is_free, is_open] = theirs.agree([is_free, handle.is_some()]);
+        if is_open && !is_free {
+            return Err(Taken);
+        }
     }
+    if let Some(handle) = handle {
+        keep(wanted, handle, own.claims, others);
+    }
+    Ok(())
+}
+
+/// A handle served by MPI has its claims while it is open.
+fn keep(wanted: &Wanted<'_>, handle: Handle<File>, claims: Vec<Claim>, others: &[c_int]) {
     // A claim takes a descriptor, which the program may need. MPI's own descriptor can hold the lock instead, unless
     // MPI opens the file later or on another rank.
     if claims.is_empty() || !descriptors::are_short() || !pass_to_mpi(wanted, &claims, others) {
@@ -167,20 +242,18 @@ fn c_paths_of(name: &[u8]) -> Vec<CString> {
     paths_of(name).into_iter().filter_map(|path| CString::new(path).ok()).collect()
 }
 
-/// A guest's claim for each possible path of a name, after waiting for owners. Also returns whether all owners handed
-/// their file back.
-fn settled_claims(name: &[u8]) -> (Vec<Claim>, bool) {
-    let claims: Vec<_> =
-        c_paths_of(name).into_iter().filter_map(|path| Some((Claim::of_guest(&path)?, path))).collect();
-    let are_free = claims.iter().fold(true, |are_free, (claim, path)| claims::settle(claim, path) && are_free);
-    (claims.into_iter().map(|(claim, _)| claim).collect(), are_free)
+/// A look at each path, as a guest that has waited for owners. Also returns whether all owners handed their file back.
+fn settled(paths: Vec<CString>) -> (Vec<(Look, CString)>, bool) {
+    let looks: Vec<_> = paths.into_iter().map(|path| (Look::of(&path), path)).collect();
+    let are_free = looks.iter().fold(true, |are_free, (look, path)| look.settle(path) && are_free);
+    (looks, are_free)
 }
 
 /// Reports that others cache and write a file, if it cannot be refused. Returns true: MPI opens it nevertheless.
 fn tell_taken(wanted: &Wanted<'_>) -> bool {
     say(format_args!(
         "rank {}: MPI_File_open: {}: another team caches it, and its bytes may overwrite those of this handle; close it there before",
-        ffi::world_rank(),
+        job::own_rank(),
         String::from_utf8_lossy(wanted.name)
     ));
     true
@@ -188,12 +261,17 @@ fn tell_taken(wanted: &Wanted<'_>) -> bool {
 
 /// Collective. A file that only MPI may serve: its name stands for several, or the ranks are not all of one world.
 fn for_mpi_alone(wanted: &Wanted<'_>, theirs: &Comm, is_of_world: bool) -> Result<Server, Taken> {
-    // Other processes may lack the library, the first rank included.
-    let is_first_writer = wanted.may_write() && theirs.is_first_of_world();
-    let (claims, are_free) = if is_first_writer { settled_claims(wanted.name) } else { (Vec::new(), true) };
-    // There is no agreement with processes of another MPI_COMM_WORLD, and no joint refusal.
-    let are_free = if is_of_world { theirs.agree([are_free]) == [true] } else { are_free || tell_taken(wanted) };
-    if are_free { Ok(Server::Mpi(claims)) } else { Err(Taken) }
+    // Other processes may lack the library, the first rank included. Then there is no agreement and no joint refusal,
+    // and none can wait for another's claims.
+    let has_claims = wanted.may_write() && (!is_of_world || theirs.rank == 0);
+    let (looks, are_free) = if has_claims { settled(c_paths_of(wanted.name)) } else { (Vec::new(), true) };
+    let mut own = OfMpi::new(looks);
+    let mut is_free = are_free;
+    if is_of_world {
+        let [are_free, none_is_late] = theirs.agree([are_free, own.absent.is_empty()]);
+        (is_free, own.is_late) = (are_free, !none_is_late);
+    }
+    if is_free || !is_of_world && tell_taken(wanted) { Ok(Server::Mpi(own)) } else { Err(Taken) }
 }
 
 /// Collective. Duplicates the communicator only for files that the library may serve.
@@ -218,41 +296,42 @@ fn choose(library: &'static Library, wanted: &Wanted<'_>, theirs: &Comm) -> Resu
     let is_short = is_meant && path.as_deref().is_some_and(descriptors::are_short_for);
     let is_first_writer = theirs.rank == 0 && wanted.may_write();
     // Before the ranks agree, so that the others wait for the owners that the first one waits for.
-    let claim_it = || path.as_deref().filter(|_| is_first_writer).and_then(Claim::of_guest);
-    let claim = if is_open { None } else { claim_it() };
-    let is_free = |claim: &Option<Claim>| match (claim, &path) {
-        (Some(claim), Some(path)) => claims::settle(claim, path),
+    let look_at_it = || path.as_deref().filter(|_| is_first_writer).map(Look::of);
+    let is_free = |look: &Option<Look>| match (look, &path) {
+        (Some(look), Some(path)) => look.settle(path),
         _ => true,
     };
-    let is_settled = is_free(&claim);
-    let [all_mean_it, none_has_it, none_names_it, is_settled] =
-        theirs.agree([is_meant && !is_short, !is_open, !is_named, is_settled]);
+    let is_there = |look: &Option<Look>| !look.as_ref().is_some_and(Look::is_absent);
+    let mut look = if is_open { None } else { look_at_it() };
+    let is_settled = is_free(&look);
+    let [all_mean_it, none_has_it, none_names_it, is_settled, none_is_late] =
+        theirs.agree([is_meant && !is_short, !is_open, !is_named, is_settled, is_there(&look)]);
     if !is_settled {
         return Err(Taken);
     }
+    let by_mpi =
+        |look, path, none_is_late: bool| Ok(Server::Mpi(OfMpi { is_late: !none_is_late, ..OfMpi::of(look, path) }));
     if !all_mean_it && none_has_it && none_names_it {
-        return Ok(Server::Mpi(claim.into_iter().collect()));
+        return by_mpi(look, path, none_is_late);
     }
-    let Some(comm) = Comm::dup(wanted.comm) else {
-        return Ok(Server::Mpi(claim.into_iter().collect()));
-    };
+    let Some(comm) = Comm::dup(wanted.comm) else { return by_mpi(look, path, none_is_late) };
     let first = if none_has_it { None } else { shared(wanted, &comm, identity) };
     if let Some(first) = first {
         return Ok(Server::Shared { comm, first });
     }
-    let mut claim = claim.or_else(claim_it);
+    look = look.or_else(look_at_it);
     // MPI's writes would be lost in the whole blocks of a team that caches and writes the file.
     let permit = if all_mean_it && is_first_writer { Permit::of(library) } else { None };
     let is_permitted = permit.is_some() || !is_first_writer;
-    let owns = all_mean_it && is_permitted && claim.as_mut().is_none_or(Claim::become_owner);
-    let [owns, is_settled] = comm.agree([owns || comm.rank > 0, owns || is_free(&claim)]);
+    let owns = all_mean_it && is_permitted && look.as_mut().is_none_or(Look::become_owner);
+    let [owns, is_settled, none_is_late] = comm.agree([owns || comm.rank > 0, owns || is_free(&look), is_there(&look)]);
     match path {
-        Some(path) if owns && all_mean_it => {
-            return Ok(Server::Own { comm, members, path, rights: Rights { claim, permit } });
+        Some(path) if owns && all_mean_it => Ok(Server::Own { comm, members, path, rights: Rights { look, permit } }),
+        path => {
+            comm.free();
+            if is_settled { by_mpi(look, path, none_is_late) } else { Err(Taken) }
         }
-        _ => comm.free(),
     }
-    if is_settled { Ok(Server::Mpi(claim.into_iter().collect())) } else { Err(Taken) }
 }
 
 /// A file that all ranks have open by another handle with at least the same access rights. Collective.
@@ -288,14 +367,15 @@ fn cache(
     wanted: &Wanted<'_>,
     handle: Handle<File>,
     (comm, members, path): (Comm, Vec<u32>, CString),
-    Rights { claim, permit }: Rights,
+    Rights { look, permit }: Rights,
 ) -> Result<(), Taken> {
     // The file may not have existed before MPI opened it. If two communicators create it at once, one of them or both
     // are late, and leave it to MPI.
-    let is_late = comm.rank == 0 && wanted.may_write() && claim.is_none();
-    let mut claim = if is_late { Claim::of_guest(&path) } else { claim };
-    let owns = claim.as_mut().is_none_or(|claim| !is_late || claim.become_owner());
-    let is_free = owns || claim.as_ref().is_none_or(|claim| claims::settle(claim, &path));
+    let is_late = look.as_ref().is_some_and(Look::is_absent);
+    let mut look = if is_late { Some(Look::of(&path)) } else { look };
+    let owns = !is_late || look.as_mut().is_none_or(Look::become_owner);
+    let is_free = owns || look.as_ref().is_none_or(|look| look.settle(&path));
+    let claim = look.and_then(Look::claim);
     let told = match (owns, is_free) {
         (true, _) => next_tag(),
         (false, true) => BY_MPI,
