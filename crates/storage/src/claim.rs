@@ -16,9 +16,9 @@ const PLACE: i64 = i64::MAX - 2;
 pub struct Claim(Arc<NamedFile>);
 
 impl NamedFile {
-    /// Claims a file open for writing. `None` if the file system has no locks, or if a reader has locked the file. Any
-    /// process allowed to read the file can take a read lock, so a read lock must not refuse a claim. A claim is a
-    /// write lock and needs permission to write.
+    /// Claims a file open for writing. `None` if the file system has no locks or fails to lock, or if a reader has locked
+    /// the file. Any process allowed to read the file can take a read lock, so a read lock must not refuse a claim. A
+    /// claim is a write lock and needs permission to write.
     ///
     /// # Errors
     /// `EBUSY`: the file is already claimed.
@@ -29,7 +29,11 @@ impl NamedFile {
             match set_lock(file, libc::F_WRLCK) {
                 Ok(()) => return Ok(Some(Claim(Arc::clone(self)))),
                 Err(Errno::EAGAIN | Errno::EACCES) => {}
-                Err(_) => return Ok(None),
+                Err(Errno::EOPNOTSUPP | Errno::EINVAL | Errno::ENOSYS) => return Ok(None),
+                Err(errno) => {
+                    warn(file, &format!("it cannot be locked: {}", errno.desc()));
+                    return Ok(None);
+                }
             }
             match other_lock(file) {
                 // The other lock has just been released.
@@ -67,12 +71,17 @@ fn other_lock(file: BorrowedFd<'_>) -> Option<libc::flock> {
     Some(lock)
 }
 
-/// Warns that a file is written without a claim. The system names the process only for a lock owned by a process.
+/// Warns of a reader's lock. The system names the process only for a lock owned by a process.
 fn tell_of_reader(file: BorrowedFd<'_>, pid: libc::pid_t) {
-    let path = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap_or_default();
     let by = if pid > 0 { format!(" (pid {pid})") } else { String::new() };
+    warn(file, &format!("a process{by} has locked it for reading"));
+}
+
+/// Warns that a file is written without a claim, and why.
+fn warn(file: BorrowedFd<'_>, why: &str) {
+    let path = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap_or_default();
     vgasnet_conduit::say(&format!(
-        "vgasnet: warning: {}: a process{by} has locked it for reading, so nobody sees whether another team or job writes it, too",
+        "vgasnet: warning: {}: {why}, so nobody sees whether another team or job writes it, too",
         path.display()
     ));
 }

@@ -1,11 +1,13 @@
 //! Direct reads and writes of a file that is no longer cached: each write has reached the file system when it returns.
 
 use crate::ffi;
+use crate::locks::has_no_locks;
 use crate::say;
 use crate::vgasnet::{Failed, Piece};
 use crate::view::Extent;
 use std::ffi::{CString, c_int};
 use std::fs::File;
+use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::{FromRawFd, RawFd};
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -40,11 +42,7 @@ impl Direct {
         };
         let direct =
             Direct { descriptor: AtomicI32::new(descriptor), path, turn: Mutex::new(()), lost: OnceLock::new() };
-        if is_buffered {
-            Ok(direct)
-        } else {
-            Err(failed(&direct.path, "be buffered", &std::io::Error::last_os_error()))
-        }
+        if is_buffered { Ok(direct) } else { Err(failed(&direct.path, "be buffered", &io::Error::last_os_error())) }
     }
 
     /// vgasnet is about to close the file, and no call uses it.
@@ -57,10 +55,10 @@ impl Direct {
     }
 
     /// The file, as long as it is open.
-    fn file(&self) -> Result<ManuallyDrop<File>, std::io::Error> {
+    fn file(&self) -> Result<ManuallyDrop<File>, io::Error> {
         let descriptor = self.descriptor();
         if descriptor < 0 {
-            return Err(std::io::Error::from_raw_os_error(libc::EBADF));
+            return Err(io::Error::from_raw_os_error(libc::EBADF));
         }
         // SAFETY: vgasnet has the descriptor open, and it is not closed here.
         Ok(ManuallyDrop::new(unsafe { File::from_raw_fd(descriptor) }))
@@ -147,8 +145,8 @@ impl Direct {
         while !vectors.is_empty() {
             let moved = call(vectors, (offset + done) as i64);
             if moved < 0 {
-                let error = std::io::Error::last_os_error();
-                if error.kind() == std::io::ErrorKind::Interrupted {
+                let error = io::Error::last_os_error();
+                if error.kind() == io::ErrorKind::Interrupted {
                     continue;
                 }
                 return Err(failed(&self.path, what, &error));
@@ -183,22 +181,30 @@ impl Direct {
             (places.iter().map(|place| place.offset).min(), places.iter().map(|p| p.offset + p.len).max());
         let (Some(first), Some(end), true) = (first, end, is_atomic) else { return work() };
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        self.lock(kind, first, end - first);
+        self.lock(kind, first, end - first).map_err(|error| failed(&self.path, "be locked for mode atomic", &error))?;
         let done = work();
-        self.lock(libc::F_UNLCK, first, end - first);
+        let _held_until_closed = self.lock(libc::F_UNLCK, first, end - first);
         done
     }
 
-    fn lock(&self, kind: c_int, first: u64, len: u64) {
+    /// Waits for a lock. File systems without locks have no mode atomic.
+    fn lock(&self, kind: c_int, first: u64, len: u64) -> io::Result<()> {
         // SAFETY: all fields may be 0.
         let mut lock: libc::flock = unsafe { std::mem::zeroed() };
         lock.l_type = kind as i16;
         lock.l_whence = libc::SEEK_SET as i16;
         (lock.l_start, lock.l_len) = (first as i64, len as i64);
-        // SAFETY: the file is open, and the lock is valid. File systems without locks have no mode atomic.
-        while unsafe { libc::fcntl(self.descriptor(), libc::F_OFD_SETLKW, &lock) } != 0
-            && std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted
-        {}
+        // SAFETY: the file is open, and the lock is valid.
+        while unsafe { libc::fcntl(self.descriptor(), libc::F_OFD_SETLKW, &lock) } != 0 {
+            let error = io::Error::last_os_error();
+            if has_no_locks(&error) {
+                break;
+            }
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
+        Ok(())
     }
 
     /// Bytes of the file.
@@ -232,14 +238,14 @@ impl Direct {
         let refused = unsafe { libc::posix_fallocate(self.descriptor(), from as i64, len as i64) };
         match refused {
             0 => Ok(()),
-            errno => Err(failed(&self.path, "get its size", &std::io::Error::from_raw_os_error(errno))),
+            errno => Err(failed(&self.path, "get its size", &io::Error::from_raw_os_error(errno))),
         }
     }
 
     /// Syncs all written bytes to the disk. After a failed sync every further one fails, until the file is closed.
     pub fn sync(&self) -> Result<(), Failed> {
         if let Some(errno) = self.lost.get() {
-            return Err(failed(&self.path, "reach the disk", &std::io::Error::from_raw_os_error(*errno)));
+            return Err(failed(&self.path, "reach the disk", &io::Error::from_raw_os_error(*errno)));
         }
         self.file().and_then(|file| file.sync_all()).map_err(|error| {
             let _first = self.lost.set(error.raw_os_error().unwrap_or(libc::EIO));
@@ -248,7 +254,7 @@ impl Direct {
     }
 }
 
-fn failed(path: &CString, what: &str, error: &std::io::Error) -> Failed {
+fn failed(path: &CString, what: &str, error: &io::Error) -> Failed {
     say(format_args!(
         "rank {}: {}: cannot {what}: {error}; check its file system",
         ffi::world_rank(),

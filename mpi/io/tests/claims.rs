@@ -45,6 +45,39 @@ fn all_ranks_of_a_handle_wait_for_the_claim_of_a_file_that_was_absent() {
 }
 
 #[test]
+fn a_lock_that_fails_leaves_the_file_to_mpi_with_a_line() {
+    let program = SUITE.compile("unlocked", Language::C);
+    let tool = SUITE.shared("tool_unlocked");
+    let is_refused = "cannot be locked behind its end: ";
+    for ranks in [1, 2, 4] {
+        let file = Marked::new(&program, &format!("{ranks}"));
+        let run = |part: &str, more: &[(&str, &str)]| {
+            file.remove();
+            let ended = program.run_before(&tool, ranks, &[file.text(), part], &[&[ALL_FILES], more].concat());
+            ended.expect_done();
+            ended
+        };
+        let [full, none] = [libc::ENOLCK, libc::EOPNOTSUPP].map(|errno| errno.to_string());
+        let ended = run("open", &[("LOCKS_FAIL", &full)]);
+        assert_eq!(ended.stderr.matches(is_refused).count(), 1, "{ended}");
+        run("open", &[("LOCKS_FAIL", &none), EXPECTED]).expect_silence();
+        let ended = run("atomic", &[]);
+        assert!(ended.stderr.contains("cannot be locked for mode atomic"), "{ended}");
+    }
+}
+
+#[test]
+fn a_reader_that_keeps_a_file_from_being_cached_is_told_once() {
+    let program = SUITE.compile("reader", Language::C);
+    for ranks in [1, 2, 4] {
+        let file = Marked::new(&program, &format!("{ranks}"));
+        let ended = program.run(ranks, &[file.text()], &[ALL_FILES]);
+        let line = "another process has a read lock on the bytes";
+        assert_eq!(ended.expect_done().stderr.matches(line).count(), 1, "{ended}");
+    }
+}
+
+#[test]
 fn a_file_that_mpi_opens_on_some_ranks_only_keeps_nobody_waiting() {
     let program = SUITE.compile("partly", Language::C);
     let tool = SUITE.shared("tool_failing");
