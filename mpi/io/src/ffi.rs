@@ -53,6 +53,7 @@ unsafe extern "C" {
     fn vgasnet_mpi_io_place(comm: u64, rank: *mut c_int, ranks: *mut c_int) -> c_int;
     fn vgasnet_mpi_io_place_of_all(rank: *mut c_int, ranks: *mut c_int) -> c_int;
     fn vgasnet_mpi_io_has_parents() -> c_int;
+    fn vgasnet_mpi_io_is_finalized() -> c_int;
     fn vgasnet_mpi_io_world_ranks(comm: u64, ranks: c_int, members: *mut c_int) -> c_int;
     fn vgasnet_mpi_io_meet(comm: u64) -> c_int;
     fn vgasnet_mpi_io_least(comm: u64, numbers: *mut c_int, count: c_int) -> c_int;
@@ -146,6 +147,12 @@ fn place_of_all() -> (u32, u32) {
 pub fn has_parents() -> bool {
     // SAFETY: MPI has been initialised.
     (unsafe { vgasnet_mpi_io_has_parents() }) != 0
+}
+
+/// Whether `MPI_Finalize` has ended. Files of sessions remain.
+pub fn is_finalized() -> bool {
+    // SAFETY: MPI may be asked this at any time.
+    (unsafe { vgasnet_mpi_io_is_finalized() }) != 0
 }
 
 /// The number by which lines name this rank.

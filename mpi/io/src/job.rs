@@ -17,11 +17,16 @@ pub fn library() -> Option<&'static Library> {
     RUNNING.get().and_then(Option::as_ref).filter(|_| !HAS_ENDED.load(Ordering::Relaxed))
 }
 
+/// Whether the ranks of `MPI_COMM_WORLD` know of each other that they have the library. vgasnet may not run nevertheless.
+pub fn is_agreed() -> bool {
+    RUNNING.get().is_some()
+}
+
 /// MPI has started on this rank: starts vgasnet, once. Collective over all ranks.
 pub fn start() {
     RUNNING.get_or_init(|| {
-        let library = try_start()?;
         OWN_RANK.store(ffi::world_rank(), Ordering::Relaxed);
+        let library = try_start()?;
         OWN_PROCESS.store(std::process::id(), Ordering::Relaxed);
         company::expect_parents(&library);
         // vgasnet has registered its exit handler by now, so this one runs first.

@@ -121,6 +121,12 @@ int vgasnet_mpi_io_has_parents(void) {
     return NEXT(Comm_get_parent)(&parents) == MPI_SUCCESS && parents != MPI_COMM_NULL;
 }
 
+/* Whether MPI_Finalize has ended. */
+int vgasnet_mpi_io_is_finalized(void) {
+    int is = 0;
+    return NEXT(Finalized)(&is) == MPI_SUCCESS && is;
+}
+
 /* The ranks of a communicator as ranks of MPI_COMM_WORLD, or -1. Returns 0 if one of them is missing there. */
 int vgasnet_mpi_io_world_ranks(uint64_t comm, int ranks, int *members) {
     MPI_Group group, world;

@@ -16,7 +16,7 @@ use std::ffi::{CString, c_int};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use vgasnet_mpi_front::kind::{File, NewFile};
-use vgasnet_mpi_front::{Argument, Handle, Language, SUCCESS, kind};
+use vgasnet_mpi_front::{Argument, Handle, Language, SUCCESS, is_its_mpi, kind};
 
 /// A program's request to `MPI_File_open`.
 #[derive(Debug)]
@@ -114,14 +114,22 @@ pub fn open<'a, L: Language>(
     next: impl Fn() -> c_int,
     new: Argument<'_, L, NewFile>,
 ) -> c_int {
-    let Some(library) = job::library() else {
+    let library = job::library();
+    if library.is_none() {
         job::tell_if_not_started(|| wanted().is_named());
-        return next();
-    };
+        // Another MPI has other handles.
+        if !is_its_mpi() {
+            return next();
+        }
+    }
     let wanted = wanted();
     // MPI reports the error of a communicator that cannot open files.
     let Some(theirs) = Comm::of(wanted.comm) else { return next() };
-    let server = match choose(library, &wanted, &theirs) {
+    let chosen = match library {
+        Some(library) => choose(library, &wanted, &theirs),
+        None => choose_unserved(&wanted, &theirs),
+    };
+    let server = match chosen {
         Ok(server) => server,
         Err(Taken) => return refuse(new),
     };
@@ -257,6 +265,16 @@ fn tell_taken(wanted: &Wanted<'_>) -> bool {
         String::from_utf8_lossy(wanted.name)
     ));
     true
+}
+
+/// The server of a file where vgasnet does not run: MPI. Collective if the ranks know of each other that they have the
+/// library. Otherwise each of them has claims of its own, since none can wait for another's.
+fn choose_unserved(wanted: &Wanted<'_>, theirs: &Comm) -> Result<Server, Taken> {
+    if job::is_agreed() && !ffi::is_finalized() {
+        return for_mpi_alone(wanted, theirs, theirs.world_ranks().is_some());
+    }
+    let (looks, are_free) = if wanted.may_write() { settled(c_paths_of(wanted.name)) } else { (Vec::new(), true) };
+    if are_free || tell_taken(wanted) { Ok(Server::Mpi(OfMpi::new(looks))) } else { Err(Taken) }
 }
 
 /// Collective. A file that only MPI may serve: its name stands for several, or the ranks are not all of one world.

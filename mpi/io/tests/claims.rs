@@ -4,7 +4,7 @@ mod suite;
 
 use std::path::PathBuf;
 use suite::{ALL_FILES, EXPECTED, SUITE};
-use vgasnet_preloaded::{Language, Program};
+use vgasnet_preloaded::{Ended, Language, Program};
 
 /// A path for a file, and for the marks beside it (`waiting.inc`). All are removed when it is made and when it is
 /// dropped.
@@ -41,6 +41,41 @@ fn all_ranks_of_a_handle_wait_for_the_claim_of_a_file_that_was_absent() {
     for ranks in [2, 3, 4] {
         let file = Marked::new(&program, &format!("{ranks}"));
         program.run_before(&tool, ranks, &[file.text()], &[ALL_FILES, EXPECTED]).expect_done().expect_silence();
+    }
+}
+
+fn two_jobs(program: &Program, file: &Marked, ranks: u32, second: &str) -> Ended {
+    // The first job caches the file. Its status counts unless the second job's is worse.
+    let mpiexec = SUITE.mpi("mpiexec");
+    let launcher = format!(
+        "shift 2; {mpiexec} -n {ranks} env JOB=first \"$@\" & \
+         {mpiexec} -n {ranks} env {second} \"$@\"; status=$?; wait $! && exit $status"
+    );
+    program.run_by(&["sh", "-c", &launcher, "launcher"], 1, &[file.text()], &[ALL_FILES, EXPECTED])
+}
+
+#[test]
+fn a_job_without_vgasnet_has_its_files_handed_back_by_others() {
+    let program = SUITE.compile("apart", Language::C);
+    let mut parts = vec![("JOB=second VGASNET_PAGE_SIZE=3", "vgasnet does not start"), ("JOB=second", "")];
+    if SUITE.is_of_others_than_openmpi() {
+        parts.push(("JOB=session", ""));
+    } else {
+        SUITE.say_not_run("apart, session", "this MPI has no sessions");
+    }
+    for ranks in [1, 2] {
+        for (second, line) in &parts {
+            let file = Marked::new(&program, &format!("{ranks}"));
+            let ended = two_jobs(&program, &file, ranks, second);
+            ended.expect_done();
+            assert!(ended.stderr.contains(line), "{second}: {ended}");
+            let found = std::fs::read(file.text()).expect("the file of both jobs");
+            assert_eq!(found.len(), (ranks as usize) * (1 << 20) + 8, "{second}, {ranks} ranks: {ended}");
+            for rank in 0..ranks as usize {
+                assert_eq!(&found[rank * 8..][..8], b"cached..", "{second}, {ranks} ranks: {ended}");
+                assert_eq!(&found[(rank + 1) << 20..][..8], b"served..", "{second}, {ranks} ranks: {ended}");
+            }
+        }
     }
 }
 
