@@ -13,6 +13,7 @@ use crate::say;
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_int};
 use std::io;
+use std::ops::RangeInclusive;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
@@ -28,6 +29,9 @@ const GUESTS: i64 = 1 << 16;
 
 /// The first guest's byte.
 const FIRST_GUEST: i64 = i64::MAX - 8 - GUESTS;
+
+/// The bytes of claims, and vgasnet's.
+pub const PLACES: RangeInclusive<i64> = FIRST_GUEST..=OWNER;
 
 /// Number of bytes a guest tries, one after another.
 const TRIES: i64 = 64;

@@ -9,7 +9,8 @@
 //! - [`view`] locates the bytes of a view, and [`layout`], [`types`] and [`named`] the bytes of a datatype;
 //!   [`transfer`] combines the two.
 //! - [`queue`] runs non-blocking operations.
-//! - [`claims`] finds other handles of a file by [`locks`], [`company`] bars caching, and [`watch`] and [`through`] hand files over.
+//! - [`claims`] finds other handles of a file by [`locks`], and [`whole_locks`] keeps the program's locks off them.
+//!   [`company`] bars caching, and [`watch`] and [`through`] hand files over.
 //!
 //! MPI's macros and types of handles stay in C (`layer.c`, `types.c`); in Rust a handle is 8 bytes. [`ffi`] and
 //! [`ffi_types`] call C; [`vgasnet`] is vgasnet's C interface.
@@ -48,6 +49,7 @@ mod types;
 mod vgasnet;
 mod view;
 mod watch;
+mod whole_locks;
 
 /// Prefix of the lines for the user.
 const LIBRARY: &str = "vgasnet-mpi-io";

@@ -44,6 +44,7 @@ fn all_ranks_of_a_handle_wait_for_the_claim_of_a_file_that_was_absent() {
     }
 }
 
+/// Runs `apart.c` as two jobs, of which the second has these variables.
 fn two_jobs(program: &Program, file: &Marked, ranks: u32, second: &str) -> Ended {
     // The first job caches the file. Its status counts unless the second job's is worse.
     let mpiexec = SUITE.mpi("mpiexec");
@@ -74,6 +75,26 @@ fn a_job_without_vgasnet_has_its_files_handed_back_by_others() {
             for rank in 0..ranks as usize {
                 assert_eq!(&found[rank * 8..][..8], b"cached..", "{second}, {ranks} ranks: {ended}");
                 assert_eq!(&found[(rank + 1) << 20..][..8], b"served..", "{second}, {ranks} ranks: {ended}");
+            }
+        }
+    }
+}
+
+/// Open MPI locks the whole file around each access, on NFS by default.
+#[test]
+fn locks_of_the_whole_file_wait_for_no_claim() {
+    let program = SUITE.compile("locked", Language::C);
+    let whole = [("OMPI_MCA_io", "ompio"), ("OMPI_MCA_fs_ufs_lock_algorithm", "2")];
+    let ways = if SUITE.is_of_others_than_openmpi() { vec![&[][..]] } else { vec![&[][..], &whole] };
+    for ranks in [1, 2, 4] {
+        for hint in ["enable", "disable"] {
+            let file = Marked::new(&program, &format!("{hint}-{ranks}"));
+            for variables in &ways {
+                file.remove();
+                program.run_without(ranks, &[file.text(), hint], variables).expect_done();
+                file.remove();
+                let variables = [&[ALL_FILES, EXPECTED], *variables].concat();
+                program.run(ranks, &[file.text(), hint], &variables).expect_done().expect_silence();
             }
         }
     }
