@@ -22,6 +22,14 @@ entry_points! {
 }
 
 entry_points! {
+    fn vgasnet_mpi_file_note_new_name(file: FilePointer) -> c_int {
+        let files = attached()?.files();
+        files.note_new_name(&*files.get_beside(number(file)?)?);
+        Ok(OK)
+    }
+}
+
+entry_points! {
     fn vgasnet_mpi_file_rescue(file: FilePointer) -> c_int {
         let files = attached()?.files();
         files.rescue(&*files.get_beside(number(file)?)?)?;

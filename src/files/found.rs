@@ -183,6 +183,12 @@ impl Files {
         Ok((file, about, written))
     }
 
+    /// MPI has created the file: the next sync of this rank syncs its name as well.
+    #[cfg(feature = "mpi")]
+    pub fn note_new_name(&self, file: &super::SharedFile) {
+        file.file.iter().for_each(|named| named.note_new_name());
+    }
+
     /// Whether two ranks of the job are on the same host.
     pub(super) fn is_same_host(&self, one: u32, other: u32) -> bool {
         self.driver().engine().are_of_one_host(Rank(one), Rank(other))

@@ -65,7 +65,7 @@ fn before_mpis_with_buffers() -> impl Iterator<Item = &'static str> {
 
 /// The interposed functions of MPI, and the functions that `libvgasnet-mpi-io.so` calls before or instead of MPI's.
 fn before_mpis() -> impl Iterator<Item = &'static str> {
-    const ENDS: [&str; 13] = [
+    const ENDS: [&str; 14] = [
         "MPI_Init",
         "MPI_Init_thread",
         "MPI_Finalize",
@@ -73,6 +73,7 @@ fn before_mpis() -> impl Iterator<Item = &'static str> {
         "vgasnet_mpi_abandon",
         "vgasnet_mpi_file_descriptor",
         "vgasnet_mpi_file_hand_over",
+        "vgasnet_mpi_file_note_new_name",
         "vgasnet_mpi_file_rescue",
         "vgasnet_mpi_begin_caching",
         "vgasnet_mpi_end_caching",

@@ -21,6 +21,7 @@ pub struct Constants {
     pub mode_write_only: c_int,
     pub mode_read_write: c_int,
     pub mode_append: c_int,
+    pub mode_create: c_int,
     pub mode_sequential: c_int,
     pub seek_set: c_int,
     pub seek_current: c_int,

@@ -22,7 +22,7 @@ struct constants {
     uint64_t file_null;
     uint64_t comm_world;
     int32_t thread_multiple;
-    int32_t mode_read_only, mode_write_only, mode_read_write, mode_append, mode_sequential;
+    int32_t mode_read_only, mode_write_only, mode_read_write, mode_append, mode_create, mode_sequential;
     int32_t seek_set, seek_current, seek_end;
     int32_t order_fortran, distribute_none, distribute_block, distribute_default;
     int32_t err_access, err_arg, err_bad_file, err_file_exists, err_file_in_use, err_io, err_no_space, err_no_such_file, err_quota,
@@ -50,6 +50,7 @@ void vgasnet_mpi_io_constants(struct constants *constants) {
     constants->mode_write_only = MPI_MODE_WRONLY;
     constants->mode_read_write = MPI_MODE_RDWR;
     constants->mode_append = MPI_MODE_APPEND;
+    constants->mode_create = MPI_MODE_CREATE;
     constants->mode_sequential = MPI_MODE_SEQUENTIAL;
     constants->seek_set = MPI_SEEK_SET;
     constants->seek_current = MPI_SEEK_CUR;

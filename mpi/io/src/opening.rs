@@ -419,6 +419,9 @@ fn cache(
         claim.into_iter().filter_map(Claim::of_mpi).for_each(|claim| claims::keep(handle, claim));
         return Ok(());
     };
+    if comm.rank == 0 && wanted.has(constants().mode_create) {
+        let _fails_if_closed = library.note_new_name(file);
+    }
     let (name, identity) = (u64::from(members[0]) << 32 | tag, Identity::of(&path));
     let hold = Hold::Own { team, name, identity, claim: Mutex::new(claim), permit: Mutex::new(permit) };
     let mut file = CachedFile::new(library, (handle, file), path, comm, hold);

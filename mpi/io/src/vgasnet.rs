@@ -120,6 +120,7 @@ functions! {
     mpi_abandon: fn();
     mpi_file_descriptor: fn(File, *mut c_int) -> c_int;
     mpi_file_hand_over: fn(File) -> c_int;
+    mpi_file_note_new_name: fn(File) -> c_int;
     mpi_file_rescue: fn(File) -> c_int;
     mpi_begin_caching: fn(*mut c_int) -> c_int;
     mpi_end_caching: fn() -> c_int;
@@ -223,6 +224,8 @@ impl Library {
         /// The file has been synced on all ranks, and no rank caches it any more: closing it has no further effect. Not
         /// collective.
         hand_over() = mpi_file_hand_over;
+        /// MPI has created the file: the next sync also syncs its directory. Not collective.
+        note_new_name() = mpi_file_note_new_name;
         /// Flushes any rank's writes to the file system. Not collective.
         rescue() = mpi_file_rescue;
         /// Syncs all writes to the disk.

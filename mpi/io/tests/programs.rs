@@ -495,3 +495,13 @@ fn what_is_replaced_is_documented() {
     let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/mpi-programs.md");
     SUITE.expect_replaced_as_documented(document, &["fcntl", "fcntl64", "lockf", "lockf64"]);
 }
+
+#[test]
+fn the_first_sync_of_a_file_that_mpi_has_made_syncs_its_name() {
+    let program = c("named");
+    let tool = SUITE.shared("tool_synced");
+    for ranks in [1, 2, 4] {
+        let file = Scratch::new(&program, "file");
+        program.run_before(&tool, ranks, &[file.text()], &[ALL_FILES, EXPECTED]).expect_done().expect_silence();
+    }
+}

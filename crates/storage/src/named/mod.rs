@@ -178,6 +178,11 @@ impl NamedFile {
         self.is_new
     }
 
+    /// Another process may have created the file without syncing its name: the next sync does.
+    pub fn note_new_name(&self) {
+        self.is_name_new.store(true, Ordering::Relaxed);
+    }
+
     /// Whether it has no name.
     pub(super) fn is_nameless(&self) -> bool {
         self.is_nameless
