@@ -9,7 +9,7 @@ use vgasnet_preloaded::{Ended, Language, Program};
 const KINDS: u32 = 3 * 6 * 4;
 
 /// Numbers of ranks; for each the first round and the number of rounds.
-const ROUNDS: [(u32, u32, u32); 3] = [(1, 0, 20), (2, 1000, 30), (4, 2000, 6)];
+const ROUNDS: [(u32, u32, u32); 4] = [(1, 0, 20), (2, 1000, 30), (3, 3003, 11), (4, 2000, 6)];
 
 fn plays(program: &Program, ranks: u32, seed: &str, first: u32, rounds: u32) {
     let dir = program.scratch(&format!("square-{ranks}-{first}"));

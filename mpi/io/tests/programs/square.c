@@ -1,6 +1,6 @@
 /* Several handles of one file: every pair of (hint, communicator, name, mode), in any order of opens, writes, syncs,
  * new sizes and closes. Each write has its own bytes, next to bytes of others, so that at the end the file has all of
- * them. square DIRECTORY SEED FIRST ROUNDS
+ * them. In every fifth round there is no file before, and every handle may make it. square DIRECTORY SEED FIRST ROUNDS
  *
  * A round is replayed by its number: square DIRECTORY SEED ROUND 1 */
 #include "common.h"
@@ -17,7 +17,7 @@ static char whole_path[4096];
 /* The expected file. All ranks know it, since all know the plan. */
 static char expected[BYTES_MAX], found[BYTES_MAX];
 static long end, cursor, ordered;
-static int has_sequential;
+static int has_sequential, is_absent;
 
 static uint64_t state;
 static unsigned chosen(unsigned below) {
@@ -50,6 +50,8 @@ static void open_one(struct handle *handle, int kind) {
     MPI_Info info = MPI_INFO_NULL;
     handle->kind = kind, handle->comm = kind / HINTS % COMMS, handle->mode = kind / HINTS / COMMS;
     if (handle->mode == SEQUENTIAL && has_sequential++) handle->mode = 0;
+    if (handle->mode == 2 && is_absent) handle->mode = 0;
+    if (name == names[1] && is_absent) name = names[0];
     handle->is_open = 1, handle->members = 0, handle->first = -1;
     for (int who = 0; who < ranks; ++who) {
         if (has(handle->comm, who) && handle->members++ == 0) handle->first = who;
@@ -59,7 +61,7 @@ static void open_one(struct handle *handle, int kind) {
         MPI_Info_create(&info);
         MPI_Info_set(info, "vgasnet_cache", (char *)hints[kind % HINTS]);
     }
-    OK(MPI_File_open(comms[handle->comm], name != NULL ? name : whole_path, modes[handle->mode], info, &handle->file));
+    OK(MPI_File_open(comms[handle->comm], name != NULL ? name : whole_path, modes[handle->mode] | (is_absent ? MPI_MODE_CREATE : 0), info, &handle->file));
     if (info != MPI_INFO_NULL) MPI_Info_free(&info);
 }
 
@@ -173,12 +175,12 @@ static void check(void) {
 static void play(uint64_t seed, int round) {
     state = mixed(seed, (uint64_t)round, 1);
     memset(expected, 0, sizeof expected);
-    end = ordered = 0, has_sequential = 0, cursor = 2000;
+    end = ordered = 0, has_sequential = 0, cursor = 2000, is_absent = round % 5 == 3;
     if (rank == 0) {
         FILE *made;
         unlink("file"), unlink("hard"), unlink("soft");
-        CHECK((made = fopen("file", "wb")) != NULL && fclose(made) == 0);
-        CHECK(link("file", "hard") == 0 && symlink("file", "soft") == 0);
+        if (!is_absent) CHECK((made = fopen("file", "wb")) != NULL && fclose(made) == 0 && link("file", "hard") == 0);
+        CHECK(symlink("file", "soft") == 0);
     }
     MPI_Barrier(MPI_COMM_WORLD);
     /* Consecutive rounds cover all pairs. */
