@@ -200,22 +200,11 @@ impl Comm {
 
     /// Its ranks as ranks of `MPI_COMM_WORLD`, if all are there.
     pub fn world_ranks(&self) -> Option<Vec<u32>> {
-        let (members, are_all_there) = self.places();
-        are_all_there.then(|| members.into_iter().map(|rank| rank as u32).collect())
-    }
-
-    /// Whether this is the first of its ranks in this `MPI_COMM_WORLD`.
-    pub fn is_first_of_world(&self) -> bool {
-        self.rank == 0 || self.places().0.iter().position(|rank| *rank >= 0) == Some(self.rank as usize)
-    }
-
-    /// Its ranks as ranks of `MPI_COMM_WORLD`, or -1, and whether all are there.
-    fn places(&self) -> (Vec<c_int>, bool) {
         let mut members = vec![0; self.ranks as usize];
         // SAFETY: the communicator exists, and there is room for its ranks.
         let found =
             unsafe { vgasnet_mpi_io_world_ranks(self.handle.bits(), self.ranks as c_int, members.as_mut_ptr()) };
-        (members, found != 0)
+        (found != 0).then(|| members.into_iter().map(|rank| rank as u32).collect())
     }
 
     /// Waits in MPI until all ranks have arrived. Collective. Precedes all collective calls of vgasnet: a rank that

@@ -59,7 +59,7 @@ enum Server {
     Own { comm: Comm, members: Vec<u32>, path: CString, rights: Rights },
 }
 
-/// The claims of a handle served by MPI, at its first rank.
+/// The claims of a handle served by MPI, at a rank that takes them.
 #[derive(Default)]
 struct OfMpi {
     claims: Vec<Claim>,
@@ -133,7 +133,7 @@ pub fn open<'a, L: Language>(
         Ok(server) => server,
         Err(Taken) => return refuse(new),
     };
-    let others = descriptors_of(&wanted, &theirs);
+    let others = descriptors_of(&wanted, &server);
     // An error handler may turn a failure into success.
     new.store(ffi::file_null());
     let code = next();
@@ -198,14 +198,14 @@ fn refuse<L: Language>(new: Argument<'_, L, NewFile>) -> c_int {
     ffi::raise_without_file(constants().err_file_in_use)
 }
 
-/// Descriptors of the file that the first rank already has. If descriptors are about to run short, MPI's own descriptor
-/// is identified by exclusion of these.
-fn descriptors_of(wanted: &Wanted<'_>, theirs: &Comm) -> Vec<c_int> {
-    if wanted.may_write() && theirs.is_first_of_world() {
-        descriptors::writable_of(&c_paths_of(wanted.name))
-    } else {
-        Vec::new()
-    }
+/// Descriptors of the file that a rank with claims already has. If descriptors are about to run short, MPI's own
+/// descriptor is identified by exclusion of these.
+fn descriptors_of(wanted: &Wanted<'_>, server: &Server) -> Vec<c_int> {
+    let has_claims = match server {
+        Server::Mpi(own) => !own.claims.is_empty() || !own.absent.is_empty(),
+        Server::Shared { comm, .. } | Server::Own { comm, .. } => wanted.may_write() && comm.rank == 0,
+    };
+    if has_claims { descriptors::writable_of(&c_paths_of(wanted.name)) } else { Vec::new() }
 }
 
 /// MPI serves a handle, on this rank if it has opened it. `others` are the earlier descriptors of the file. Collective.
