@@ -292,6 +292,24 @@ calls! {
             let is_complete = || unsafe { flag.is_set() };
             news::if_found(|| requests::look(request.read(), next, is_complete), flag)
         };
+        // Of MPI 4.1.
+        MPI_Request_get_status_all mpi_request_get_status_all (count: Int array: Requests flag: Flag statuses) |next| {
+            // SAFETY: by MPI's standard the array has `count` requests.
+            let requests = unsafe { array.of(count.read()) };
+            news::if_found(|| requests::look_at_all(requests, next), flag)
+        };
+        MPI_Request_get_status_any mpi_request_get_status_any (count: Int array: Requests index flag: Flag status)
+            |next| {
+            // SAFETY: by MPI's standard the array has `count` requests.
+            let requests = unsafe { array.of(count.read()) };
+            news::if_found(|| requests::look_at_all(requests, next), flag)
+        };
+        MPI_Request_get_status_some mpi_request_get_status_some (count: Int array: Requests done indices statuses)
+            |next| {
+            // SAFETY: by MPI's standard the array has `count` requests.
+            let requests = unsafe { array.of(count.read()) };
+            news::after(|| requests::look_at_all(requests, next))
+        };
         MPI_Request_free mpi_request_free (request: RequestAt) |next| requests::free(|| request.read(), next);
         MPI_Waitall mpi_waitall (count: Int array: Requests statuses) |next| {
             // SAFETY: by MPI's standard the array has `count` requests.

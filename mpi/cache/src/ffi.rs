@@ -19,6 +19,7 @@ pub struct Constants {
     pub no_store: c_int,
     pub no_put: c_int,
     pub no_succeed: c_int,
+    pub seek_end: c_int,
 }
 
 unsafe extern "C" {

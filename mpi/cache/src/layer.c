@@ -24,6 +24,7 @@ struct constants {
     int32_t no_store;
     int32_t no_put;
     int32_t no_succeed;
+    int32_t seek_end;
 };
 
 void vgasnet_mpi_cache_constants(struct constants *constants) {
@@ -31,6 +32,7 @@ void vgasnet_mpi_cache_constants(struct constants *constants) {
     constants->no_store = MPI_MODE_NOSTORE;
     constants->no_put = MPI_MODE_NOPUT;
     constants->no_succeed = MPI_MODE_NOSUCCEED;
+    constants->seek_end = MPI_SEEK_END;
 }
 
 /* The rank in MPI_COMM_WORLD, or -1. */

@@ -1,6 +1,6 @@
 //! The functions by which a process may learn from another one, besides those of [`crate::calls`].
 
-use crate::news;
+use crate::{ffi, news, windows};
 use vgasnet_mpi_front::calls;
 
 /// Functions that may bring news whenever they return. For `unsafe` see [`calls!`].
@@ -142,5 +142,10 @@ calls! {
         MPI_Iprobe mpi_iprobe (source tag comm flag: Flag status) |next| news::if_found(next, flag);
         MPI_Improbe mpi_improbe (source tag comm flag: Flag message status) |next| news::if_found(next, flag);
         MPI_Parrived mpi_parrived (request partition flag: Flag) |next| news::if_found(next, flag);
+        // Only from its end a seek tells of others' writes to the file.
+        MPI_File_seek mpi_file_seek (fh offset whence: Int) |next| {
+            let is_from_end = windows::is_any_cached() && whence.read() == ffi::constants().seek_end;
+            if is_from_end { news::after(next) } else { next() }
+        };
     }
 }

@@ -101,6 +101,18 @@ pub fn look(handle: Handle<Request>, next: impl Fn() -> c_int, is_complete: impl
     error
 }
 
+/// `MPI_Request_get_status` of MPI 4.1, for several requests. The statuses do not tell all complete ones, so each is
+/// asked for.
+pub fn look_at_all<L: Language>(requests: RequestArray<'_, L>, next: impl Fn() -> c_int) -> c_int {
+    let error = next();
+    if COUNT.load(Ordering::Relaxed) > 0 && error == SUCCESS {
+        let handles = (0..requests.count()).map(|index| requests.handle(index)).filter(|handle| !is_null(*handle));
+        let tickets = handles.filter_map(|handle| Some((handle, lock(&REQUESTS).get(&handle).copied()?)));
+        tickets.filter(|(handle, _)| ffi::is_complete(*handle)).for_each(|(_, ticket)| completion::on_request(ticket));
+    }
+    error
+}
+
 /// `MPI_Request_free`. The bytes still arrive, with the next flush.
 pub fn free(handle: impl Fn() -> Handle<Request>, next: impl Fn() -> c_int) -> c_int {
     if COUNT.load(Ordering::Relaxed) == 0 {

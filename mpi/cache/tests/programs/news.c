@@ -1,7 +1,7 @@
 /* Modes checked and told: after any write, completed and learned of in any way, the next get has the new value.
  *
- * Arguments: the mode; a seed; the number of cases to draw from the square, "part 3/20" of it, or the case named by
- * a failure; a file. Rank 0 owns the memory, rank 1 is a third one, rank 2 reads. "store" alone is no case of mode
+ * Arguments: the mode; a seed; the number of cases to draw from the square, "part 3/20" of it, "each" way once with a get
+ * in flight, or the case named by a failure; a file. Rank 0 owns the memory, rank 1 is a third one, rank 2 reads. "store" alone is no case of mode
  * told, which promises that stores are told. */
 #include "news.h"
 
@@ -211,7 +211,9 @@ int main(int argc, char **argv) {
     MPI_Win_sync(win);
     MPI_Barrier(MPI_COMM_WORLD);
     if (sscanf(argv[3], "part %ld/%ld", &part, &parts) == 2) drawn = 0;
-    if (sscanf(argv[3], "case %d,%d,%d,%d", &way, &how, &ending, &reading) == 4) {
+    if (strcmp(argv[3], "each") == 0) {
+        for (; cases < all; ++cases) run(cases, PUT, FLUSH, READ_PENDING);
+    } else if (sscanf(argv[3], "case %d,%d,%d,%d", &way, &how, &ending, &reading) == 4) {
         run(way, how, ending, reading);
     } else {
         for (long at = 0; at < square; ++at) {

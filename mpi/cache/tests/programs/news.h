@@ -52,6 +52,21 @@ static int is_left;
 static void status_(int writer) {
     SENT(IRECV; while (!flag) MPI_Request_get_status(request, &flag, NONE); left = request);
 }
+#if MPI_VERSION < 4 || (MPI_VERSION == 4 && MPI_SUBVERSION < 1)
+/* Of MPI 4.1, in the tool. */
+int MPI_Request_get_status_all(int count, const MPI_Request requests[], int *flag, MPI_Status statuses[]);
+int MPI_Request_get_status_any(int count, const MPI_Request requests[], int *index, int *flag, MPI_Status *status);
+int MPI_Request_get_status_some(int count, const MPI_Request requests[], int *done, int indices[], MPI_Status statuses[]);
+#endif
+static void status_all_(int writer) {
+    SENT(IRECV; while (!flag) MPI_Request_get_status_all(1, &request, &flag, NONES); left = request);
+}
+static void status_any_(int writer) {
+    SENT(IRECV; while (!flag) MPI_Request_get_status_any(1, &request, &done, &flag, NONE); left = request);
+}
+static void status_some_(int writer) {
+    SENT(IRECV; while (done < 1) MPI_Request_get_status_some(1, &request, &done, at, NONES); left = request);
+}
 static void probe_(int writer) { SENT(MPI_Probe(writer, 1, MPI_COMM_WORLD, NONE); is_left = 1); }
 static void iprobe_(int writer) { SENT(while (!flag) MPI_Iprobe(writer, 1, MPI_COMM_WORLD, &flag, NONE); is_left = 1); }
 static void mprobe_(int writer) { SENT(MPI_Mprobe(writer, 1, MPI_COMM_WORLD, &message, NONE)); }
@@ -145,15 +160,29 @@ static void file_read_all(int writer) {
     MPI_File_read_ordered(file, tens, 1, MPI_INT, NONE);
 }
 
+/* The writer makes the file longer. Its completion may need the reader in MPI, which finds no message there. */
+static void file_seek_(int writer) {
+    int is_found;
+    static MPI_Offset bytes_before = 4;
+    MPI_Offset bytes_now = 0;
+    if (rank == writer) MPI_File_write_at(file, bytes_before, &number, 1, MPI_INT, NONE);
+    bytes_before += 4;
+    while (rank == READER && bytes_now < bytes_before) {
+        MPI_File_seek(file, 0, MPI_SEEK_END);
+        MPI_File_get_position(file, &bytes_now);
+        MPI_Iprobe(MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, &is_found, NONE);
+    }
+}
+
 #define WAY(name) {#name, name}
 static const struct way ways[] = {
     WAY(recv_), WAY(wait_), WAY(waitall_), WAY(waitany_), WAY(waitsome_), WAY(test_), WAY(testall_), WAY(testany_), WAY(testsome_),
-    WAY(persistent), WAY(status_), WAY(probe_), WAY(iprobe_), WAY(mprobe_), WAY(improbe_), WAY(mrecv_), WAY(sendrecv_),
+    WAY(persistent), WAY(status_), WAY(status_all_), WAY(status_any_), WAY(status_some_), WAY(probe_), WAY(iprobe_), WAY(mprobe_), WAY(improbe_), WAY(mrecv_), WAY(sendrecv_),
     WAY(sendrecv_replace_), WAY(ssend_), WAY(issend_), WAY(barrier_), WAY(bcast_), WAY(gather_), WAY(gatherv_), WAY(scatter_),
     WAY(scatterv_), WAY(allgather_), WAY(allgatherv_), WAY(alltoall_), WAY(alltoallv_), WAY(alltoallw_), WAY(reduce_), WAY(allreduce_),
     WAY(reduce_scatter_), WAY(reduce_scatter_block_), WAY(scan_), WAY(exscan_), WAY(neighbor_allgather_), WAY(neighbor_alltoall_),
     WAY(neighbor_allgatherv_), WAY(neighbor_alltoallv_), WAY(ibarrier_), WAY(ibcast_), WAY(igather_), WAY(iallreduce_),
-    WAY(ialltoallw_), WAY(ineighbor_allgather_), WAY(comm_dup_), WAY(comm_split_), WAY(comm_split_type_), WAY(file_read_all)};
+    WAY(ialltoallw_), WAY(ineighbor_allgather_), WAY(comm_dup_), WAY(comm_split_), WAY(comm_split_type_), WAY(file_read_all), WAY(file_seek_)};
 enum { WAYS = sizeof ways / sizeof *ways };
 
 static void prepare_ways(const char *path) {
@@ -162,6 +191,7 @@ static void prepare_ways(const char *path) {
     MPI_Cart_create(WORLD, 1, &all, &is_ring, 0, &ring);
     MPI_Dist_graph_create_adjacent(WORLD, 2, others, counts, 2, others, counts, MPI_INFO_NULL, 0, &graph);
     CHECK(MPI_File_open(WORLD, path, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file) == MPI_SUCCESS);
+    MPI_File_set_size(file, 0);
     number = 0;
     if (rank == 0) MPI_File_write_at(file, 0, &number, 1, MPI_INT, NONE);
     MPI_File_sync(file);

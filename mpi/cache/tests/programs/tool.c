@@ -1,6 +1,9 @@
 /* A tool of MPI's profiling interface. It counts. On request it refuses gets of MPI_BYTE or the words of a target, makes
  * gets, parts of gets (the library asks for these as MPI_BYTE) or words slow, holds gets back until a completion, and
- * answers gets of a target without MPI: the longs of make_window. Then completions of the target need no MPI either. */
+ * answers gets of a target without MPI: the longs of make_window. Then completions of the target need no MPI either.
+ * It also has functions of MPI 4.1, for older MPIs. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <mpi.h>
 #include <stdlib.h>
 #include <time.h>
@@ -155,3 +158,38 @@ int MPI_Win_allocate(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void
     if (tool_on_allocated) tool_on_allocated();
     return error;
 }
+
+#if MPI_VERSION < 4 || (MPI_VERSION == 4 && MPI_SUBVERSION < 1)
+/* MPI's own function: these calls do not reach the library by another of MPI's names. */
+static int status_of(MPI_Request request, int *flag) {
+    int (*own)(MPI_Request, int *, MPI_Status *) = (int (*)(MPI_Request, int *, MPI_Status *))dlsym(RTLD_NEXT, "PMPI_Request_get_status");
+    return own(request, flag, MPI_STATUS_IGNORE);
+}
+
+int MPI_Request_get_status_all(int count, const MPI_Request requests[], int *flag, MPI_Status statuses[]) {
+    int error = MPI_SUCCESS, is_complete;
+    (void)statuses;
+    *flag = 1;
+    for (int i = 0; i < count && !error; ++i) error = status_of(requests[i], &is_complete), *flag = *flag && is_complete;
+    return error;
+}
+
+int MPI_Request_get_status_any(int count, const MPI_Request requests[], int *index, int *flag, MPI_Status *status) {
+    int error = MPI_SUCCESS;
+    (void)status;
+    *flag = 0;
+    for (int i = 0; i < count && !error && !*flag; ++i) error = status_of(requests[i], flag), *index = i;
+    return error;
+}
+
+int MPI_Request_get_status_some(int count, const MPI_Request requests[], int *done, int indices[], MPI_Status statuses[]) {
+    int error = MPI_SUCCESS, is_complete;
+    (void)statuses;
+    *done = 0;
+    for (int i = 0; i < count && !error; ++i) {
+        error = status_of(requests[i], &is_complete);
+        if (is_complete) indices[(*done)++] = i;
+    }
+    return error;
+}
+#endif
