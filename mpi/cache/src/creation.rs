@@ -145,21 +145,22 @@ fn make_known(creation: &Creation, handle: Handle<Win>) {
     }
     let Some(number) = number else { return };
     if mode != Mode::Off {
-        begin(call, mode);
+        begin(call, mode, rank);
     }
     let units: Vec<i64> = offers.iter().map(|offer| offer.unit).collect();
     windows::insert(Box::new(Window::new(handle, number, rank, &units, mode, words)));
 }
 
-/// A window is cached from now on. The promise of its mode is shown once.
-fn begin(call: &str, mode: Mode) {
+/// A window is cached from now on. Its first rank shows the promise of its mode, unless this was done for an earlier
+/// window of this rank.
+fn begin(call: &str, mode: Mode, rank: u32) {
     static TOLD: Mutex<Vec<Mode>> = Mutex::new(Vec::new());
     count(&COUNTS.windows);
     windows::note_mode(mode);
     let mut told = lock(&TOLD);
     if let Some(promise) = mode.promise().filter(|_| !told.contains(&mode)) {
         told.push(mode);
-        if ffi::world_rank() == Some(0) {
+        if rank == 0 {
             line(call, &format!("mode {mode} relies on a promise of the program: {promise}"));
         }
     }
@@ -204,7 +205,7 @@ pub fn set_info(handle: Handle<Win>, info: Handle<Info>, next: impl Fn() -> c_in
         mode = Mode::Off;
     }
     if window.mode() == Mode::Off && mode != Mode::Off {
-        begin(CALL, mode);
+        begin(CALL, mode, window.rank);
         window.count_from_now();
         completion::leave_open(window);
     }

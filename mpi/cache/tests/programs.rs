@@ -278,6 +278,21 @@ fn promises_are_told_once() {
     }
 }
 
+/// Also if the first rank of `MPI_COMM_WORLD` has no such window.
+#[test]
+fn the_first_rank_of_a_window_tells_its_promise() {
+    let program = c("apart");
+    for ranks in [2, 4] {
+        for mode in ["told", "phase", "always"] {
+            let ended = program.run(ranks, &[mode], &[]);
+            let told = ended.expect_done().stderr.lines().filter(|line| line.contains("relies on a promise"));
+            let lines: Vec<_> = told.collect();
+            let start = format!("vgasnet-mpi-cache: rank 1: MPI_Win_allocate: mode {mode} relies on a promise of");
+            assert!(lines.len() == 1 && lines[0].starts_with(&start), "{ranks}, {mode}: {ended}");
+        }
+    }
+}
+
 #[test]
 fn a_cache_without_memory_is_off_and_says_so_once() {
     let ended = c("memory").run(2, &["always"], &[]);
