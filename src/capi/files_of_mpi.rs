@@ -2,6 +2,7 @@
 
 use super::OK;
 use super::boundary::{attached, entry_points};
+use super::coll::TeamType;
 use super::files::{FilePointer, number};
 use std::ffi::c_int;
 
@@ -25,6 +26,34 @@ entry_points! {
     fn vgasnet_mpi_file_note_new_name(file: FilePointer) -> c_int {
         let files = attached()?.files();
         files.note_new_name(&*files.get_beside(number(file)?)?);
+        Ok(OK)
+    }
+
+    fn vgasnet_mpi_file_want_handed_over(file: FilePointer) -> c_int {
+        let files = attached()?.files();
+        files.want_handed_over(&*files.get_beside(number(file)?)?);
+        Ok(OK)
+    }
+}
+
+entry_points! {
+    unsafe fn vgasnet_mpi_file_is_wanted(file: FilePointer, is_wanted: *mut c_int) -> c_int {
+        let files = attached()?.files();
+        is_wanted.write(files.is_wanted(&*files.get_beside(number(file)?)?).into());
+        Ok(OK)
+    }
+
+    unsafe fn vgasnet_mpi_pointer_open(team: *mut TeamType, pointer: *mut FilePointer) -> c_int {
+        let made = attached()?.files().open_pointer(team.addr() as u64)?;
+        pointer.write(std::ptr::without_provenance_mut(made as usize));
+        Ok(OK)
+    }
+}
+
+entry_points! {
+    fn vgasnet_mpi_file_end_sync_alone(file: FilePointer, errno: c_int) -> c_int {
+        let files = attached()?.files();
+        files.end_sync_alone(&*files.get_beside(number(file)?)?, Some(errno).filter(|errno| *errno != 0))?;
         Ok(OK)
     }
 }

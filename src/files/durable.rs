@@ -9,6 +9,8 @@ use std::ops::Range;
 use vgasnet_engine::request::Handle;
 use vgasnet_engine::{Unwritten, joined};
 use vgasnet_protocol::coherence::Cause;
+#[cfg(feature = "mpi")]
+use vgasnet_protocol::{Rank, file_message::FileAsk};
 use vgasnet_storage::{Doubt, NamedFile, errno_of};
 
 /// Ranges of a rank in one exchange.
@@ -22,6 +24,11 @@ impl SharedFile {
         }
         let begun = self.state.settle_begun(is_in_flight);
         self.state.again.take(begun > 0, self.errors())
+    }
+
+    /// Whether a sync has failed, as far as this rank knows.
+    fn has_doubt(&self) -> bool {
+        self.state.again.is_doubted() || self.named_at_home().is_some_and(|named| named.doubt().is_some())
     }
 
     fn named_at_home(&self) -> Option<&NamedFile> {
@@ -39,18 +46,20 @@ impl Files {
         let home = file.named_at_home();
         let synced = home.map_or(Ok(()), NamedFile::sync);
         let errno = synced.err().map_or(0, |error| errno_of(&error));
-        let all = file.members.gather(errno)?;
-        let failed = all.into_iter().find(|errno| *errno != 0);
-        if failed.is_none() && !file.state.again.is_doubted() {
+        // A rank that has synced alone may have told some ranks of its failure, and the others not yet.
+        let all = file.members.gather([errno, i32::from(file.has_doubt())])?;
+        let failed = all.iter().map(|[errno, _]| *errno).find(|errno| *errno != 0);
+        let is_doubted = all.iter().any(|[_, is_doubted]| *is_doubted != 0);
+        if failed.is_none() && !is_doubted {
             home.into_iter().for_each(|named| _ = named.end_sync(None, &[]));
             return Ok(());
         }
         let again = if failed.is_none() { self.all_ranges(file, again)? } else { Vec::new() };
         home.into_iter().for_each(|named| _ = named.end_sync(failed, &again));
-        if failed.is_some() {
+        if failed.is_some() || !file.state.again.is_doubted() {
             file.state.again.doubt();
         }
-        let left = self.check_not_doubted(file);
+        let left = self.check_doubt(file);
         if left.is_ok() {
             file.state.again.trust();
         }
@@ -59,9 +68,32 @@ impl Files {
 
     /// Fails on all ranks if a home has data in doubt after a failed sync.
     pub(super) fn check_not_doubted(&self, file: &SharedFile) -> Result<(), FileError> {
-        if !file.state.again.is_doubted() {
-            return Ok(());
-        }
+        let all = file.members.gather(u32::from(file.has_doubt()))?;
+        if all.iter().all(|is_doubted| *is_doubted == 0) { Ok(()) } else { self.check_doubt(file) }
+    }
+
+    /// A rank has synced the file alone; `failed` is the error number if this has failed. Then all bytes that it may
+    /// have lost are doubtful. Not collective.
+    ///
+    /// # Errors
+    /// Bytes of this sync or an earlier one have not been written again and synced by all ranks since.
+    #[cfg(feature = "mpi")]
+    pub fn end_sync_alone(&self, file: &SharedFile, failed: Option<i32>) -> Result<(), FileError> {
+        let ask = |ranks: &mut dyn Iterator<Item = Rank>| {
+            let errno = failed.unwrap_or(0) as u64;
+            let answers = self.driver().ask_of_file(ranks, file.space, FileAsk::Doubt, errno);
+            answers.into_iter().map(|answer| answer.value as i32).find(|errno| *errno != 0)
+        };
+        let doubt = match failed {
+            Some(_) => ask(&mut file.members.ranks()),
+            None => ask(&mut file.stripes.homes.iter().copied()),
+        };
+        let Some(errno) = failed.or(doubt) else { return Ok(()) };
+        file.state.note_error(Cause(errno as u32));
+        Err(FileError::synced_alone(&file.path, errno))
+    }
+
+    fn check_doubt(&self, file: &SharedFile) -> Result<(), FileError> {
         let doubt = file.named_at_home().and_then(NamedFile::doubt);
         let doubt = doubt.map(|Doubt { errno, ranges }| Unwritten { cause: Cause(errno as u32), ranges });
         let all = file.members.gather(Told::new(doubt.as_ref()))?;

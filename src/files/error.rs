@@ -69,6 +69,22 @@ impl FileError {
     }
 }
 
+#[cfg(feature = "mpi")]
+impl FileError {
+    /// A sync by one rank alone has failed, or came after a failed one.
+    pub(super) fn synced_alone(path: &Path, errno: i32) -> FileError {
+        let (shown, error) = (path.display(), io::Error::from_raw_os_error(errno));
+        let hint = hint(errno);
+        FileError::Io(
+            errno,
+            UserError::new(format!(
+                "{shown}: cannot reach the disk: {error}: what was written since the last sync may be lost; {hint}, write it again, then \
+                 have all ranks sync the file"
+            )),
+        )
+    }
+}
+
 impl From<UserError> for FileError {
     fn from(line: UserError) -> FileError {
         FileError::Argument(line)

@@ -162,7 +162,7 @@ impl Files {
     }
 
     /// Picks a number for the space of a file. No open file has it, and no other first rank of a team picks it.
-    fn next_number(&self) -> u32 {
+    pub(super) fn next_number(&self) -> u32 {
         let space = self.ops.space();
         let mut numbers = std::iter::repeat_with(|| {
             number_of(self.opened.fetch_add(1, Ordering::Relaxed), space.rank, space.segments.ranks())

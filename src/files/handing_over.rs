@@ -7,8 +7,13 @@
 use super::{FileError, Files, SharedFile};
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::Ordering;
-use vgasnet_protocol::file_message::PageFilter;
+use std::sync::{MutexGuard, PoisonError};
+use vgasnet_protocol::file_message::{FileAsk, PageFilter};
 use vgasnet_storage::errno_of;
+
+fn ending(file: &SharedFile) -> MutexGuard<'_, ()> {
+    file.ending.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 impl Files {
     /// The file's descriptor, open as long as the file.
@@ -21,9 +26,20 @@ impl Files {
     }
 
     /// Notes that the file is synced and no longer cached by its team, so closing it writes and cuts nothing. Each rank
-    /// calls this before the first one closes the file.
+    /// calls this before the first one closes the file, or lets others write it. Waits for a rescue by this rank.
     pub fn hand_over(&self, file: &SharedFile) {
+        let _no_rescue = ending(file);
         file.is_handed_over.store(true, Ordering::Relaxed);
+    }
+
+    /// Has the file's team hand the file over. Not collective.
+    pub fn want_handed_over(&self, file: &SharedFile) {
+        self.driver().ask_of_file(std::iter::once(file.members.first()), file.space, FileAsk::HandOver, 0);
+    }
+
+    /// At the first rank: whether a rank wants the file handed over.
+    pub fn is_wanted(&self, file: &SharedFile) -> bool {
+        file.state.is_wanted()
     }
 
     /// Writes all ranks' data to the file system and cuts the file at their end. The other ranks' helpers do their
@@ -32,6 +48,8 @@ impl Files {
     /// # Errors
     /// Some data could not be written.
     pub fn rescue(&self, file: &SharedFile) -> Result<(), FileError> {
+        // Nobody else writes the file before this rank, too, has handed it over.
+        let _not_handed_over = ending(file);
         if !file.access.write || file.is_handed_over.load(Ordering::Relaxed) {
             return Ok(());
         }

@@ -19,6 +19,8 @@ mod lists;
 mod locks;
 mod members;
 mod open;
+#[cfg(feature = "mpi")]
+mod open_pointer;
 mod pointer;
 mod refresh;
 mod size;
@@ -75,6 +77,9 @@ pub struct SharedFile {
     claim: Mutex<Option<Claim>>,
     length: Length,
     state: Arc<FileState>,
+    #[cfg(feature = "mpi")]
+    /// Held while this rank rescues the file, and to hand it over: a rescue never cuts what others have written.
+    ending: Mutex<()>,
     /// The team caches nothing of the file any more, and others may write it: its size is the file system's.
     is_handed_over: AtomicBool,
     locks: Locks,

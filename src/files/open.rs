@@ -132,6 +132,7 @@ impl Files {
             pointer.into_iter().for_each(|pointer| pointer.store(0, Ordering::Relaxed));
         }
         let others = members.iter().skip(1).filter(|_| me == 0).map(|rank| Rank(*rank)).collect();
+        let home = opened.file.clone().filter(|_| homes.contains(&Rank(members[me as usize])));
         let file = SharedFile {
             space: Space::of_file(told.number),
             path: path.to_owned(),
@@ -140,7 +141,9 @@ impl Files {
             _written: opened.written.take(),
             claim: Mutex::new(opened.claim.take()),
             length: Length::new(size_bytes),
-            state: Arc::new(FileState::new(others, pointer)),
+            state: Arc::new(FileState::new(others, pointer, home)),
+            #[cfg(feature = "mpi")]
+            ending: Mutex::new(()),
             is_handed_over: AtomicBool::new(false),
             locks: Locks::new(arguments.atomic),
             stripes: self.stripes(homes, arguments.stripe_bytes),
@@ -151,7 +154,7 @@ impl Files {
         Ok(file)
     }
 
-    fn stripes(&self, homes: Arc<[Rank]>, stripe_bytes: u64) -> Stripes {
+    pub(super) fn stripes(&self, homes: Arc<[Rank]>, stripe_bytes: u64) -> Stripes {
         let page_bytes = self.ops.space().page_bytes() as u64;
         let stripe_bytes = if stripe_bytes == 0 { STRIPE_BYTES.max(page_bytes) } else { stripe_bytes };
         let pages = (stripe_bytes / page_bytes).clamp(1, PAGES_MAX);
@@ -159,7 +162,7 @@ impl Files {
     }
 
     /// Registers the file with the engines of all ranks. Fails on all if one has an error number.
-    fn begin(&self, file: &SharedFile, size_bytes: u64, errno: u32) -> Result<(), FileError> {
+    pub(super) fn begin(&self, file: &SharedFile, size_bytes: u64, errno: u32) -> Result<(), FileError> {
         let (page_bytes, stripes) = (self.ops.space().page_bytes() as u64, file.stripes.clone());
         let pages = size_bytes.div_ceil(page_bytes) as u32;
         let (named, state) = (file.file.clone(), Arc::clone(&file.state));

@@ -65,7 +65,7 @@ fn before_mpis_with_buffers() -> impl Iterator<Item = &'static str> {
 
 /// The interposed functions of MPI, and the functions that `libvgasnet-mpi-io.so` calls before or instead of MPI's.
 fn before_mpis() -> impl Iterator<Item = &'static str> {
-    const ENDS: [&str; 14] = [
+    const ENDS: [&str; 18] = [
         "MPI_Init",
         "MPI_Init_thread",
         "MPI_Finalize",
@@ -75,6 +75,10 @@ fn before_mpis() -> impl Iterator<Item = &'static str> {
         "vgasnet_mpi_file_hand_over",
         "vgasnet_mpi_file_note_new_name",
         "vgasnet_mpi_file_rescue",
+        "vgasnet_mpi_file_want_handed_over",
+        "vgasnet_mpi_file_is_wanted",
+        "vgasnet_mpi_file_end_sync_alone",
+        "vgasnet_mpi_pointer_open",
         "vgasnet_mpi_begin_caching",
         "vgasnet_mpi_end_caching",
         "vgasnet_mpi_is_caching_barred",

@@ -28,6 +28,11 @@ pub enum FileAsk {
     /// About no file: the receiver, a rank of an MPI program, caches no further file for writing, and returns the number of files that it
     /// still caches.
     BarCaching,
+    /// About a sync by one rank alone: the error number of its failure, or 0 if it has not failed. A receiver that is a home returns the error
+    /// number of a failed sync with bytes not written again since, or 0.
+    Doubt,
+    /// The receiver, first member of the file's team, is to have the file handed over.
+    HandOver,
 }
 
 /// A superset of some pages of a file. Page n maps to bit n modulo 64, which separates a small or contiguous set well.
@@ -80,7 +85,8 @@ pub struct FileMessage {
     /// Zero.
     pub padding: u32,
     /// Answer to [`FileAsk::End`], [`FileAsk::Size`] or [`FileAsk::HoldEnd`]: the end, in bytes. [`FileAsk::Flush`]: the pages, as a
-    /// [`PageFilter`]. [`FileAsk::Take`]: the increment; in its answer, the old value. Answer to [`FileAsk::BarCaching`]: the number.
+    /// [`PageFilter`]. [`FileAsk::Take`]: the increment; in its answer, the old value. Answer to [`FileAsk::BarCaching`]: the number. [`FileAsk::Doubt`]: the
+    /// error number, also in the answer.
     pub value: u64,
 }
 

@@ -175,10 +175,12 @@ fn change<T>(change: impl FnOnce(&mut BTreeMap<Handle<kind::File>, Arc<CachedFil
 
 /// Adds a file, for calls to find.
 pub fn add(file: CachedFile) {
+    file.prepare_to_sync_alone();
     let file = Arc::new(file);
     change(|files| files.insert(file.handle, Arc::clone(&file)));
     // A handle that only reads disturbs nobody.
     if file.may_write && matches!(file.hold, Hold::Own { .. }) {
+        file.through.is_watched.store(true, Ordering::Release);
         watch::add(&file);
         rescue::prepare();
     }
@@ -205,11 +207,6 @@ impl CachedFile {
             Hold::Own { .. } => self.handle,
             Hold::Shared { first, .. } => first,
         }
-    }
-
-    /// Whether the path still leads to the file.
-    pub fn is_at_its_path(&self) -> bool {
-        matches!(self.hold, Hold::Own { identity: Some(own), .. } if Identity::of(&self.path) == Some(own))
     }
 
     /// A file of one of MPI's handles, with no access allowed yet.

@@ -80,7 +80,7 @@ impl CachedFile {
     }
 
     /// The claim of a second handle that becomes MPI's, through the descriptor the first has until then.
-    fn guest_claim(&self) -> Option<Claim> {
+    pub fn guest_claim(&self) -> Option<Claim> {
         let is_held = self.comm.rank == 0 && self.may_write;
         is_held.then(|| Claim::of_guest(&self.own_path())).flatten()
     }

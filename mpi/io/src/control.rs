@@ -1,6 +1,7 @@
 //! Operations on an open file other than reads and writes.
 
 use crate::cached_files::{self, CachedFile, CallFile};
+use crate::claims;
 use crate::closing;
 use crate::ffi::{self, Constants, constants};
 use crate::job;
@@ -40,12 +41,14 @@ pub fn set_view(
     cached.code(cached.set_pointer(0))
 }
 
-/// Leaves the file to MPI, which has the view already. Not possible for a second handle: its accesses by MPI would
-/// bypass the pages of the first.
+/// Leaves the file to MPI, which has the view already. Accesses of a second handle by MPI would bypass the pages of the
+/// first, so the file is handed over before. Collective.
 fn leave_to_mpi(file: Handle<File>, cached: CallFile) -> c_int {
     if cached.is_second() {
-        let what = "MPI_File_set_view: a view that only MPI can serve, of a file that is open by another handle, too";
-        return cached.code(cached.refuse(what, "set it by the handle that was opened first"));
+        if let Err(failed) = cached.have_handed_over() {
+            return cached.code(Err::<(), _>(failed));
+        }
+        cached.guest_claim().into_iter().for_each(|claim| claims::keep(file, claim));
     }
     let is_atomic = cached.is_atomic();
     drop(cached);

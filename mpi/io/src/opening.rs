@@ -368,8 +368,7 @@ fn share(library: &'static Library, wanted: &Wanted<'_>, handle: Handle<File>, c
     let by_all = first.comm.ranks == comm.ranks;
     let tag = comm.of_first(next_tag()).unwrap_or(0);
     let order = (tag, comm.world_ranks().map_or(0, |members| members[0]));
-    let path = comm.all(first.is_at_its_path()).then_some(&*first.path);
-    let pointer = Pointer::new(library, &comm, path, tag as u32);
+    let pointer = Pointer::new(library, &comm, tag as u32);
     let hold = Hold::Shared { first: first.handle, order, by_all, pointer };
     // If the second handle has all ranks of the file, its decider is the rank that decides for the first handle.
     let decider = first.comm.world_ranks().zip(comm.world_ranks()).filter(|_| by_all && first.decider.is_some());

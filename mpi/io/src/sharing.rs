@@ -1,8 +1,8 @@
 //! Files opened twice in a process. The second handle uses the pages of the first, so each sees the other's writes.
 //! Libraries open a file this way to have one handle for collective calls and one of `MPI_COMM_SELF` for the others.
 //!
-//! The file belongs to the ranks of its first handle. Their collective operations are not possible for a second handle
-//! of only some of them.
+//! The file belongs to the ranks of its first handle. If a second handle of only some of them needs a collective
+//! operation of all, the file is handed over first (`through.rs`), and the operation goes to the file itself.
 
 use crate::cached_files::{CachedFile, has_atomic_second};
 use crate::claims::Claim;
@@ -11,7 +11,7 @@ use crate::direct::Direct;
 use crate::ffi::{self, Comm, constants};
 use crate::say;
 use crate::through::Joint;
-use crate::vgasnet::{self, Failed, File, Library, Opening, Team};
+use crate::vgasnet::{Failed, File, Library, Team};
 use std::ffi::{CStr, c_int};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::Mutex;
@@ -47,24 +47,20 @@ pub enum Hold {
 /// The shared pointer of a second handle.
 #[derive(Debug)]
 pub enum Pointer {
-    /// The pointer of a one-rank handle. Otherwise it is at the first rank, since the handle's ranks could not open the
-    /// file for a pointer.
+    /// The pointer of a one-rank handle.
     Here(AtomicU64),
-    /// vgasnet's pointer of a further, read-only opening of the file by the handle's ranks. The opening has no other
-    /// use.
+    /// vgasnet's pointer for the handle's ranks.
     Opened(Team, File),
 }
 
 impl Pointer {
-    /// One pointer for all ranks of a handle, by the path of the file if that still leads to it. Collective.
-    pub fn new(library: &Library, comm: &Comm, path: Option<&CStr>, tag: u32) -> Pointer {
+    /// One pointer for all ranks of a handle. Collective.
+    pub fn new(library: &Library, comm: &Comm, tag: u32) -> Pointer {
         let here = Pointer::Here(AtomicU64::new(0));
-        let (Some(members), Some(path)) = (comm.world_ranks().filter(|members| members.len() > 1), path) else {
-            return here;
-        };
+        let Some(members) = comm.world_ranks().filter(|members| members.len() > 1) else { return here };
         let team = library.team_of(&members, tag);
         comm.meet();
-        let opened = library.open(team, &Opening { path, flags: vgasnet::READ, stripe_bytes: 0, io_ranks: 0 });
+        let opened = library.open_pointer(team);
         opened.map_or_else(
             |_| {
                 library.free_team(team);
@@ -155,9 +151,29 @@ impl CachedFile {
         }
     }
 
-    /// Syncs the file system's bytes of the file to the disk.
+    /// Syncs the file system's bytes of the file to the disk, for a handle of some ranks.
     fn reach_disk(&self) -> Result<(), Failed> {
-        // By a separate descriptor: if vgasnet's own reported an error here, no later sync of the team would report it.
+        let synced = match self.through.synced_alone.get() {
+            Some(file) => file.sync_all(),
+            None => self.open_to_sync().and_then(|file| file.sync_all()),
+        };
+        let errno = synced.err().map_or(0, |error| error.raw_os_error().unwrap_or(libc::EIO));
+        // The kernel reports a failure once, and another rank may have had it. The homes remember it.
+        self.library.end_sync_alone(self.file, errno)
+    }
+
+    /// A handle of some ranks will be synced without the others. Its descriptor is separate: if vgasnet's own reported
+    /// an error in such a sync, no later sync of the team would. It is opened before the handle's first write, since the
+    /// kernel tells a descriptor nothing that was told before it was opened.
+    pub fn prepare_to_sync_alone(&self) {
+        let is_needed = self.may_write && matches!(self.hold, Hold::Shared { by_all: false, .. });
+        if is_needed && self.through.synced_alone.get().is_none() {
+            let opened = self.open_to_sync();
+            opened.into_iter().for_each(|file| _ = self.through.synced_alone.set(file));
+        }
+    }
+
+    fn open_to_sync(&self) -> std::io::Result<std::fs::File> {
         let path = self.own_path();
         let open = |access| {
             // SAFETY: the path is a string.
@@ -169,15 +185,19 @@ impl CachedFile {
             Ok(std::fs::File::from(unsafe { OwnedFd::from_raw_fd(opened) }))
         };
         // This user may have only write permission.
-        let opened = open(libc::O_RDONLY).or_else(|_| open(libc::O_WRONLY));
-        opened.and_then(|file| file.sync_all()).map_err(|error| {
-            say(format_args!(
-                "rank {}: MPI_File_sync: {}: cannot reach the disk: {error}; check its file system",
-                ffi::world_rank(),
-                self.path.to_string_lossy()
-            ));
-            Failed::System(error.raw_os_error().unwrap_or(libc::EIO))
-        })
+        open(libc::O_RDONLY).or_else(|_| open(libc::O_WRONLY))
+    }
+
+    /// Has the file handed over, for a call of a second handle that pages cannot serve. A file that is only read stays
+    /// as it is. Collective over the handle.
+    pub fn have_handed_over(&self) -> Result<(), Failed> {
+        if !self.through.is_watched.load(Ordering::Acquire) || self.through.is_on() {
+            return Ok(());
+        }
+        // One rank's wish would do, but each of them reports an error of its own.
+        self.library.want_handed_over(self.file)?;
+        self.through.wait_until_on();
+        Ok(())
     }
 
     /// Sets the file's size, or with `may_cut` false extends it to at least this size. Collective.
@@ -195,7 +215,8 @@ impl CachedFile {
         // Others may write meanwhile, so each rank could find another size.
         let found = self.found_by_first(|| Ok(self.size().unwrap_or(0)));
         if may_cut && found.map_err(|_| Failed::Otherwise)? > bytes {
-            return self.refuse_second("MPI_File_set_size: cuts the file");
+            self.have_handed_over()?;
+            return self.resize_directly(bytes, may_cut);
         }
         let user = self.through.add_user();
         self.through.enter(&user);
@@ -237,26 +258,21 @@ impl CachedFile {
         Err(Failed::Unsupported)
     }
 
-    /// The same for operations that a second handle does not support.
-    fn refuse_second(&self, what: &str) -> Result<(), Failed> {
-        let what = format!("{what}, which ranks have open by another handle, too");
-        self.refuse(&what, "call it with the handle that was opened first")
-    }
-
     /// Turns mode atomic on or off. Collective. The ranks of a second handle may share the file with others that want
     /// the mode: then it stays on.
     pub fn set_atomic(&self, is_atomic: bool) -> Result<(), Failed> {
-        let way = self.together(false);
+        let mut way = self.together(false);
+        let is_of_some = matches!(self.hold, Hold::Shared { by_all: false, .. });
+        // On one rank every access is one step for the rank itself. Without pages each handle locks the bytes it uses.
+        if is_atomic && is_of_some && self.comm.ranks > 1 && matches!(way, Way::Cached(_)) {
+            self.have_handed_over()?;
+            way = Way::Through;
+        }
         let is_for_all = match self.hold {
             // A second handle of all ranks may still want it.
             Hold::Own { .. } => is_atomic || !has_atomic_second(self.handle),
             Hold::Shared { by_all, .. } => by_all && is_atomic,
         };
-        let is_of_some = matches!(self.hold, Hold::Shared { by_all: false, .. });
-        // On one rank every access is one step for the rank itself. Without pages each handle locks the bytes it uses.
-        if is_atomic && is_of_some && self.comm.ranks > 1 && matches!(way, Way::Cached(_)) {
-            return self.refuse_second("MPI_File_set_atomicity: the file is one");
-        }
         if is_for_all {
             if let Way::Cached(_) = way {
                 self.library.set_atomic(self.file, is_atomic)?;
@@ -303,7 +319,8 @@ impl CachedFile {
             Hold::Shared { pointer: Pointer::Here(number), .. } if self.comm.ranks == 1 => {
                 Ok(number.fetch_add(amount, Ordering::Relaxed))
             }
-            Hold::Shared { .. } => self.refuse_second("a shared pointer of a file that is only written").map(|()| 0),
+            // Only if a rank had no place for one more file.
+            Hold::Shared { .. } => Err(Failed::Otherwise),
         }
     }
 

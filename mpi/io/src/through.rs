@@ -16,6 +16,7 @@
 
 use crate::direct::Direct;
 use crate::vgasnet::Failed;
+use std::fs::File;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering, compiler_fence, fence};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
@@ -28,6 +29,10 @@ const THROUGH: u8 = 2;
 #[derive(Debug, Default)]
 pub struct Through {
     mode: AtomicU8,
+    /// Whether the file may be handed over: a file that is only read never is.
+    pub is_watched: AtomicBool,
+    /// The file by a descriptor of its own, for syncs by some of its ranks, if it was opened here for them.
+    pub synced_alone: OnceLock<File>,
     /// Whether each access is one step.
     pub is_atomic: AtomicBool,
     /// An error if this rank cannot open the file.

@@ -122,6 +122,10 @@ functions! {
     mpi_file_hand_over: fn(File) -> c_int;
     mpi_file_note_new_name: fn(File) -> c_int;
     mpi_file_rescue: fn(File) -> c_int;
+    mpi_file_want_handed_over: fn(File) -> c_int;
+    mpi_file_is_wanted: fn(File, *mut c_int) -> c_int;
+    mpi_file_end_sync_alone: fn(File, c_int) -> c_int;
+    mpi_pointer_open: fn(Team, *mut File) -> c_int;
     mpi_begin_caching: fn(*mut c_int) -> c_int;
     mpi_end_caching: fn() -> c_int;
     mpi_is_caching_barred: fn(*mut c_int) -> c_int;
@@ -228,6 +232,11 @@ impl Library {
         note_new_name() = mpi_file_note_new_name;
         /// Flushes any rank's writes to the file system. Not collective.
         rescue() = mpi_file_rescue;
+        /// Has the file's team hand it over. Not collective.
+        want_handed_over() = mpi_file_want_handed_over;
+        /// This rank has synced the file alone; the error number of a failure, or 0. Fails if bytes of this sync or an
+        /// earlier one are doubtful. Not collective.
+        end_sync_alone(errno: c_int) = mpi_file_end_sync_alone;
         /// Syncs all writes to the disk.
         sync() = file_sync;
         /// Flushes this rank's writes to the file system. Not collective.
@@ -245,6 +254,8 @@ impl Library {
     of_file! {
         /// The descriptor that vgasnet has of a file until it closes it. Not collective.
         descriptor() -> c_int = mpi_file_descriptor;
+        /// At the first rank: whether a rank wants the file handed over, or 0. Not collective.
+        is_wanted() -> c_int = mpi_file_is_wanted;
         /// Bytes of the file.
         size() -> u64 = file_size;
         /// Adds to the shared pointer. Returns its former value. Not collective; nor are reads and writes.
@@ -291,6 +302,14 @@ impl Library {
         let mut file = File(0);
         // SAFETY: the path is a string, and there is room for a file.
         check(unsafe { (self.file_open)(team, path.as_ptr(), flags, 0, &options, &mut file) })?;
+        Ok(file)
+    }
+
+    /// A shared pointer for the ranks of a team, as a file without bytes. Collective.
+    pub fn open_pointer(&self, team: Team) -> Result<File, Failed> {
+        let mut file = File(0);
+        // SAFETY: the team came from `team_of`, and there is room for a file.
+        check(unsafe { (self.mpi_pointer_open)(team, &mut file) })?;
         Ok(file)
     }
 

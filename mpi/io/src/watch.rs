@@ -1,5 +1,5 @@
-//! Watches cached files open for writing for other writers: a thread checks regularly for guests (`claims.rs`) and for
-//! processes without claims (`company.rs`). If one has arrived, the team hands the file over (`through.rs`), by threads of its own, since the program may be anywhere
+//! Watches cached files open for writing for other writers: a thread checks regularly for guests (`claims.rs`), for
+//! processes without claims (`company.rs`), and for calls of second handles that pages cannot serve (`sharing.rs`). If there is one, the team hands the file over (`through.rs`), by threads of its own, since the program may be anywhere
 //! meanwhile.
 
 use crate::cached_files::{CachedFile, shared_with};
@@ -89,7 +89,8 @@ fn wanted(file: &CachedFile) -> Option<u64> {
     let Hold::Own { claim, permit, .. } = &file.hold else { return None };
     let has_guests = || lock(claim).as_ref().is_some_and(Claim::has_guests);
     let is_revoked = lock(permit).as_ref().is_some_and(Permit::is_revoked);
-    if is_revoked || has_guests() { file.through.decide_to_hold() } else { None }
+    let is_wanted = || file.library.is_wanted(file.file) == Ok(1);
+    if is_revoked || is_wanted() || has_guests() { file.through.decide_to_hold() } else { None }
 }
 
 /// Hands a file over, in a new thread if possible.

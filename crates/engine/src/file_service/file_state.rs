@@ -3,11 +3,12 @@
 
 use super::written_again::WrittenAgain;
 use crate::request::Handle;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::Cause;
 use vgasnet_protocol::file_message::PageFilter;
+use vgasnet_storage::NamedFile;
 use vgasnet_sys::Signalproof;
 
 /// Least number of begun operations before the ended ones are collected.
@@ -45,6 +46,10 @@ pub struct FileState {
     begun_pages: AtomicU64,
     /// Ranges written again since a sync failed.
     pub again: WrittenAgain,
+    /// The file, if this rank is one of its homes.
+    home: Option<Arc<NamedFile>>,
+    /// At the team's first member of an MPI program's file: a rank needs the file handed over.
+    is_wanted: AtomicBool,
 }
 
 /// Operations on a file without completion notice, with the pages that they write.
@@ -57,9 +62,29 @@ struct Begun {
 
 impl FileState {
     /// Creates the state of a newly opened file. `others` is for the team's first member only; `pointer` needs the
-    /// first member's memory mapped.
-    pub fn new(others: Box<[Rank]>, pointer: Option<&'static AtomicU64>) -> FileState {
-        FileState { others, pointer, ..FileState::default() }
+    /// first member's memory mapped; `home` is the file at one of its homes.
+    pub fn new(others: Box<[Rank]>, pointer: Option<&'static AtomicU64>, home: Option<Arc<NamedFile>>) -> FileState {
+        FileState { others, pointer, home, ..FileState::default() }
+    }
+
+    /// A sync by one rank alone has failed with this error number, or has succeeded if it is 0. Returns the error
+    /// number of a failed sync with doubtful bytes at this home, or 0.
+    pub(super) fn doubt_after(&self, errno: i32) -> i32 {
+        if errno != 0 {
+            self.home.iter().for_each(|home| _ = home.end_sync(Some(errno), &[]));
+            self.again.doubt();
+        }
+        self.home.as_ref().and_then(|home| home.doubt()).map_or(0, |doubt| doubt.errno)
+    }
+
+    /// A rank needs the file handed over.
+    pub(super) fn want(&self) {
+        self.is_wanted.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a rank needs the file handed over.
+    pub fn is_wanted(&self) -> bool {
+        self.is_wanted.load(Ordering::Relaxed)
     }
 
     /// Notes a write up to `end` before its data can reach the file. Returns whether another rank holds the end, and the

@@ -215,6 +215,11 @@ impl FileService {
                 state.release_end();
                 value
             }
+            FileAsk::Doubt => state.doubt_after(value as i32) as u64,
+            FileAsk::HandOver => {
+                state.want();
+                value
+            }
         };
         Ok(Handled::Answer(FileMessage { is_answer: true, value, ..message }))
     }
@@ -305,7 +310,7 @@ mod tests {
     /// A service with a file open on this rank, 0, and on rank 1.
     fn service() -> (FileService, Arc<FileState>) {
         let (mut service, state) =
-            (FileService::new(Rank(0), 2, 4096), Arc::new(FileState::new([Rank(1)].into(), None)));
+            (FileService::new(Rank(0), 2, 4096), Arc::new(FileState::new([Rank(1)].into(), None, None)));
         service.open_mut().open(SPACE, 9, Arc::clone(&state));
         state.written_end.store(70, Ordering::Relaxed);
         (service, state)
