@@ -66,9 +66,7 @@ calls! {
     [c fortran] {
         MPI_Finalize mpi_finalize () |next| finalize(next);
         MPI_Abort mpi_abort (comm code) |next| {
-            if job::library().is_some() {
-                rescue::all("MPI_Abort");
-            }
+            rescue::abort();
             next()
         };
 

@@ -4,7 +4,7 @@
 use crate::ffi::{self, Comm};
 use crate::patterns::Patterns;
 use crate::vgasnet::{self, Library};
-use crate::{company, ffi_types, rescue, say, settings};
+use crate::{company, ends, ffi_types, rescue, say, settings};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use vgasnet_mpi_front::{environment, is_its_mpi, keeping_handlers};
@@ -29,9 +29,13 @@ pub fn start() {
         let library = try_start()?;
         OWN_PROCESS.store(std::process::id(), Ordering::Relaxed);
         company::expect_parents(&library);
+        ends::prepare();
         // vgasnet has registered its exit handler by now, so this one runs first.
-        // SAFETY: the function exists until the process ends: libraries possibly needed by MPI are not unloaded.
-        unsafe { libc::atexit(at_exit) };
+        // SAFETY: the functions exist until the process ends: libraries possibly needed by MPI are not unloaded.
+        unsafe {
+            libc::atexit(at_exit);
+            at_quick_exit(at_quick_end);
+        }
         Some(library)
     });
 }
@@ -73,13 +77,33 @@ static OWN_PROCESS: AtomicU32 = AtomicU32::new(0);
 /// Whether the program has called `MPI_Finalize`.
 static HAS_ENDED: AtomicBool = AtomicBool::new(false);
 
-/// The process ends. If the program has not ended MPI, the consequences are the same as without the library.
+unsafe extern "C" {
+    /// C's function, missing in Rust's library.
+    fn at_quick_exit(call: extern "C" fn()) -> std::ffi::c_int;
+}
+
+/// Whether vgasnet runs in this process, and the program has not ended MPI.
+pub fn is_running() -> bool {
+    std::process::id() == OWN_PROCESS.load(Ordering::Relaxed) && !HAS_ENDED.load(Ordering::Relaxed)
+}
+
 extern "C" fn at_exit() {
-    if std::process::id() != OWN_PROCESS.load(Ordering::Relaxed) || HAS_ENDED.load(Ordering::Relaxed) {
+    end_early("exit");
+}
+
+extern "C" fn at_quick_end() {
+    end_early("quick_exit");
+}
+
+/// The process ends. If the program has not ended MPI, the consequences are the same as without the library.
+fn end_early(why: &str) {
+    if !is_running() {
         return;
     }
-    rescue::all("exit");
-    if let Some(library) = library() {
+    rescue::all(why);
+    let running = library();
+    HAS_ENDED.store(true, Ordering::Relaxed);
+    if let Some(library) = running {
         library.abandon();
     }
 }

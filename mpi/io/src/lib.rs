@@ -9,6 +9,7 @@
 //! - [`view`] locates the bytes of a view, and [`layout`], [`types`] and [`named`] the bytes of a datatype;
 //!   [`transfer`] combines the two.
 //! - [`queue`] runs non-blocking operations.
+//! - [`rescue`] writes the files when a process ends early, by a signal or by one of the functions in [`ends`].
 //! - [`claims`] finds other handles of a file by [`locks`], and [`whole_locks`] keeps the program's locks off them.
 //!   [`company`] bars caching, and [`watch`] and [`through`] hand files over.
 //!
@@ -29,6 +30,7 @@ mod company;
 mod control;
 mod descriptors;
 mod direct;
+mod ends;
 mod errors;
 mod ffi;
 mod ffi_types;

@@ -11,7 +11,7 @@ use std::ffi::{CStr, c_int};
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::FromRawFd;
-use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, Once, mpsc};
 use std::time::{Duration, Instant};
 
@@ -27,8 +27,9 @@ const LINGER: Duration = Duration::from_millis(250);
 /// Interval between attempts to get a lock. The interrupted thread may hold it.
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(2);
 
-/// Signals that end a process. They are left to the program if it has a handler.
-const SIGNALS: [c_int; 10] = [
+/// Signals that end a process, unless it has a handler. Handlers of [`REPORTERS`] are replaced, and those of the program
+/// stay.
+const REPORTED: [c_int; 10] = [
     libc::SIGTERM,
     libc::SIGINT,
     libc::SIGHUP,
@@ -41,8 +42,47 @@ const SIGNALS: [c_int; 10] = [
     libc::SIGILL,
 ];
 
-/// Those from here on come from the thread's own code, which cannot go on.
-const OF_FAULTS: usize = 5;
+/// Further signals that end a process without a handler. All handlers stay: MPI and vgasnet use some of these signals.
+/// Real-time signals belong to them as well.
+const OTHERS: [c_int; 12] = [
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGALRM,
+    libc::SIGVTALRM,
+    libc::SIGPROF,
+    libc::SIGIO,
+    libc::SIGPWR,
+    libc::SIGSTKFLT,
+    libc::SIGPIPE,
+    libc::SIGXFSZ,
+    libc::SIGSYS,
+    libc::SIGTRAP,
+];
+
+/// Signals that mostly come from the thread's own code, which must not go on.
+const OF_THREADS: [c_int; 9] = [
+    libc::SIGABRT,
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGILL,
+    libc::SIGPIPE,
+    libc::SIGXFSZ,
+    libc::SIGSYS,
+    libc::SIGTRAP,
+];
+
+/// Those of them that come again when the instruction is repeated.
+const OF_FAULTS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
+
+/// Numbers of signals are lower.
+const SIGNALS_MAX: usize = 65;
+
+/// Added to a signal's number if the signalled thread waits until the files are written.
+const WAITS: u8 = 0x80;
+
+/// In place of a signal's number: the program has called `_exit`.
+const EXIT: u8 = 0;
 
 /// Libraries with handlers that report the origin of a fault and end the process: MPIs and libraries they use,
 /// Fortran's runtime, sanitizers.
@@ -61,10 +101,10 @@ const REPORTERS: [&[u8]; 11] = [
 ];
 
 /// The former action of each signal.
-static BEFORE: [AtomicPtr<libc::sigaction>; SIGNALS.len()] =
-    [const { AtomicPtr::new(std::ptr::null_mut()) }; SIGNALS.len()];
+static BEFORE: [AtomicPtr<libc::sigaction>; SIGNALS_MAX] =
+    [const { AtomicPtr::new(std::ptr::null_mut()) }; SIGNALS_MAX];
 
-/// Ends of pipes. A signal's number goes in, and a byte comes back when its files are written.
+/// Ends of pipes. A signal's number goes in. If the thread that sent it waits, a byte comes back when the files are written.
 static ASK: AtomicI32 = AtomicI32::new(-1);
 static ANSWER: AtomicI32 = AtomicI32::new(-1);
 
@@ -83,7 +123,8 @@ pub fn prepare() {
         ASK.store(ask, Ordering::Relaxed);
         ANSWER.store(answer, Ordering::Relaxed);
         PROCESS.store(std::process::id() as i32, Ordering::Release);
-        (0..SIGNALS.len()).for_each(take_over);
+        let real_time = libc::SIGRTMIN()..=libc::SIGRTMAX();
+        REPORTED.into_iter().chain(OTHERS).chain(real_time).for_each(take_over);
     });
 }
 
@@ -103,16 +144,17 @@ fn serve(asked: c_int, answered: c_int) {
     }
     // SAFETY: the pipes belong to this thread.
     let mut asked = unsafe { File::from_raw_fd(asked) };
-    let mut signal = [0_u8; 1];
-    while asked.read_exact(&mut signal).is_ok() {
-        let number = c_int::from(signal[0]);
-        if let Some(at) = place_of(number).filter(|at| *at < OF_FAULTS) {
-            end_by(number, &BEFORE[at]);
+    let mut byte = [0_u8; 1];
+    while asked.read_exact(&mut byte).is_ok() {
+        let number = c_int::from(byte[0] & !WAITS);
+        if byte[0] & WAITS == 0 {
+            end_by(number, &BEFORE[number as usize]);
             continue;
         }
-        all(&format!("signal {number}"));
+        let why = if byte[0] & !WAITS == EXIT { "_exit".to_owned() } else { format!("signal {number}") };
+        all(&why);
         // SAFETY: the pipe is open, and there is a byte.
-        unsafe { libc::write(answered, signal.as_ptr().cast(), 1) };
+        unsafe { libc::write(answered, byte.as_ptr().cast(), 1) };
     }
 }
 
@@ -134,20 +176,16 @@ fn end_by(signal: c_int, before: &AtomicPtr<libc::sigaction>) {
     }
 }
 
-fn place_of(signal: c_int) -> Option<usize> {
-    SIGNALS.iter().position(|its| *its == signal)
-}
-
 /// Installs the handler for a signal, and keeps the former action, unless the signal is ignored or left to the program.
-fn take_over(at: usize) {
-    let (signal, before) = (SIGNALS[at], &BEFORE[at]);
+fn take_over(signal: c_int) {
     // SAFETY: all fields may be 0.
     let (mut old, mut new): (libc::sigaction, libc::sigaction) = unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
     // SAFETY: there is room for the action.
     let is_known = unsafe { libc::sigaction(signal, std::ptr::null(), &mut old) } == 0;
-    if !is_known || old.sa_sigaction != libc::SIG_DFL && !is_report(old.sa_sigaction) {
+    let is_replaced = |handler| handler == libc::SIG_DFL || REPORTED.contains(&signal) && is_report(handler);
+    let Some(before) = BEFORE.get(signal as usize).filter(|_| is_known && is_replaced(old.sa_sigaction)) else {
         return;
-    }
+    };
     before.store(Box::into_raw(Box::new(old)), Ordering::Release);
     new.sa_sigaction = on_signal as *const () as usize;
     new.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
@@ -169,31 +207,49 @@ fn is_report(handler: libc::sighandler_t) -> bool {
     REPORTERS.iter().any(|reporter| name.starts_with(reporter))
 }
 
-/// Has the thread write the files. After a fault this waits for it, and triggers the signal's former action. At a signal from outside it
-/// returns, since the interrupted code may be in the middle of a write, and the thread ends the process.
+/// Has the thread write the files. A signal of the thread's own code waits for it, and then triggers the signal's former
+/// action. At a signal from outside the handler returns, since the interrupted code may be in the middle of a write, and
+/// the thread ends the process.
 ///
 /// # Safety
 /// The kernel calls it for a signal: `about` is the address of the signal's origin.
 unsafe extern "C" fn on_signal(signal: c_int, about: *mut libc::siginfo_t, _context: *mut libc::c_void) {
-    let Some(at) = place_of(signal) else { return };
+    let Some(before) = BEFORE.get(signal as usize) else { return };
     // SAFETY: these functions may be called in a handler, and their memory is valid. The old action is never freed. The
-    // pipe is open once somebody was asked. The kernel has passed the origin.
+    // kernel has passed the origin.
     unsafe {
         let errno = *libc::__errno_location();
-        let is_asked = libc::getpid() == PROCESS.load(Ordering::Acquire)
-            && libc::write(ASK.load(Ordering::Relaxed), [signal as u8].as_ptr().cast(), 1) == 1;
-        if !is_asked || at >= OF_FAULTS {
-            if is_asked {
-                wait_for_answer();
-            }
-            libc::sigaction(signal, BEFORE[at].load(Ordering::Acquire), std::ptr::null_mut());
-            // A fault recurs by itself.
-            let is_fault = at >= OF_FAULTS && signal != libc::SIGABRT && (*about).si_code > 0;
-            if !is_fault {
+        let is_of_kernel = (*about).si_code > 0;
+        let is_of_thread = OF_THREADS.contains(&signal) && (is_of_kernel || (*about).si_pid() == libc::getpid());
+        let is_asked = ask(signal as u8 | if is_of_thread { WAITS } else { 0 });
+        if !is_asked || is_of_thread {
+            libc::sigaction(signal, before.load(Ordering::Acquire), std::ptr::null_mut());
+            if !(is_of_kernel && OF_FAULTS.contains(&signal)) {
                 libc::raise(signal);
             }
         }
         *libc::__errno_location() = errno;
+    }
+}
+
+/// Asks the thread, if this process has it, and waits for its answer if the byte says so. May be called in a signal
+/// handler.
+fn ask(byte: u8) -> bool {
+    // SAFETY: these functions may be called in a handler. The pipe is open once a process is noted, and there is a byte.
+    unsafe {
+        let is_asked = libc::getpid() == PROCESS.load(Ordering::Acquire)
+            && libc::write(ASK.load(Ordering::Relaxed), [byte].as_ptr().cast(), 1) == 1;
+        if is_asked && byte & WAITS != 0 {
+            wait_for_answer();
+        }
+        is_asked
+    }
+}
+
+/// The program ends the process by `_exit`, perhaps in a signal handler.
+pub fn before_exit() {
+    if job::is_running() {
+        ask(EXIT | WAITS);
     }
 }
 
@@ -210,6 +266,22 @@ unsafe fn wait_for_answer() {
     }
 }
 
+/// Whether the program has called `MPI_Abort`.
+static IS_ABORTING: AtomicBool = AtomicBool::new(false);
+
+/// MPI ends the job after an error, or for `MPI_Abort`.
+pub fn on_error() {
+    if !IS_ABORTING.load(Ordering::Relaxed) {
+        all("an error of MPI");
+    }
+}
+
+/// The program calls `MPI_Abort`.
+pub fn abort() {
+    IS_ABORTING.store(true, Ordering::Relaxed);
+    all("MPI_Abort");
+}
+
 /// Writes the dirty bytes of any rank for this rank's files, in bounded time. A line names each file with possible
 /// losses.
 pub fn all(why: &str) {
@@ -222,6 +294,9 @@ pub fn all(why: &str) {
 
 /// The files to write. A line says so if another thread keeps the table of files.
 fn open_files(why: &str, end: Instant) -> Vec<Arc<CachedFile>> {
+    if !job::is_running() {
+        return Vec::new();
+    }
     until(end, cached_files::written_files).unwrap_or_else(|| {
         say(format_args!(
             "rank {}: {why}: the files that are open could not be looked at; what was written since they were last synced may be lost; \

@@ -1,5 +1,7 @@
 /* A job ends in the middle: all ranks have written, and none has synced. abandoned FILE HOW: abort, segv, term,
- * self, exit, or handled: exit after faults mended by the program's own handler */
+ * self, exit; handled: exit after faults mended by the program's own handler; sig and a number: a signal; pipe: a write
+ * to a pipe without readers; error: an error of MPI; _exit, _Exit, quick_exit, or in-handler: _exit in a handler */
+#define _GNU_SOURCE
 #include "common.h"
 #include <signal.h>
 #include <sys/mman.h>
@@ -7,11 +9,29 @@
 
 static char *guarded;
 static volatile sig_atomic_t faults;
+static int is_handled;
 
 static void mend(int signal) {
     (void)signal;
     ++faults;
     mprotect(guarded, 4096, PROT_READ | PROT_WRITE);
+}
+
+static void leave(int signal) {
+    (void)signal;
+    _exit(7);
+}
+
+static void write_to_nobody(void) {
+    int ends[2];
+    CHECK(pipe(ends) == 0 && close(ends[0]) == 0);
+    CHECK(write(ends[1], "", 1) == 1);
+}
+
+/* MPI has handlers for some signals, which then end nothing. */
+static void end_by(int number) {
+    if (is_handled) exit(7);
+    CHECK(raise(number) == 0);
 }
 
 static void fault_often(void) {
@@ -33,6 +53,11 @@ int main(int argc, char **argv) {
         guarded = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         CHECK(guarded != MAP_FAILED && signal(SIGSEGV, mend) != SIG_ERR);
     }
+    if (strncmp(argv[2], "sig", 3) == 0) {
+        struct sigaction now;
+        CHECK(sigaction(atoi(argv[2] + 3), NULL, &now) == 0);
+        is_handled = now.sa_handler != SIG_DFL;
+    }
     file = opened(argv[1], MPI_MODE_CREATE | MPI_MODE_RDWR);
     memset(bytes, 'a' + rank, sizeof bytes);
     OK(MPI_File_write_at(file, 100 * rank, bytes, 100, MPI_BYTE, MPI_STATUS_IGNORE));
@@ -44,6 +69,13 @@ int main(int argc, char **argv) {
         if (strcmp(argv[2], "segv") == 0) *(volatile int *)8 = 1;
         if (strcmp(argv[2], "term") == 0) kill(getpid(), SIGTERM);
         if (strcmp(argv[2], "self") == 0) abort();
+        if (strncmp(argv[2], "sig", 3) == 0) end_by(atoi(argv[2] + 3));
+        if (strcmp(argv[2], "pipe") == 0) write_to_nobody();
+        if (strcmp(argv[2], "error") == 0) MPI_Send(bytes, 1, MPI_BYTE, ranks + 5, 0, MPI_COMM_WORLD);
+        if (strcmp(argv[2], "_exit") == 0) _exit(7);
+        if (strcmp(argv[2], "_Exit") == 0) _Exit(7);
+        if (strcmp(argv[2], "quick_exit") == 0) quick_exit(7);
+        if (strcmp(argv[2], "in-handler") == 0) CHECK(signal(SIGUSR1, leave) != SIG_ERR && raise(SIGUSR1) == 0);
         if (strcmp(argv[2], "handled") == 0) fault_often();
         if (strcmp(argv[2], "exit") == 0 || strcmp(argv[2], "handled") == 0) exit(7);
     }

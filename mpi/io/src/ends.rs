@@ -1,0 +1,136 @@
+//! Functions besides MPI's by which a process ends without its exit handlers. Each has the files written first.
+
+use crate::rescue;
+use std::ffi::{CStr, c_int, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The next definition of a function, looked up once.
+struct Next {
+    name: &'static CStr,
+    address: AtomicUsize,
+}
+
+impl Next {
+    const fn new(name: &'static CStr) -> Next {
+        Next { name, address: AtomicUsize::new(0) }
+    }
+
+    fn address(&self) -> *const c_void {
+        let known = self.address.load(Ordering::Relaxed);
+        if known != 0 {
+            return known as *const c_void;
+        }
+        // SAFETY: the name ends with a zero.
+        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
+        self.address.store(found as usize, Ordering::Relaxed);
+        found
+    }
+}
+
+static EXIT: Next = Next::new(c"_exit");
+#[cfg(open_mpi)]
+static ABORT: Next = Next::new(c"ompi_mpi_abort");
+#[cfg(not(open_mpi))]
+static WRITE: Next = Next::new(c"write");
+
+/// Looks the functions up: a signal handler, which may call `_exit`, must not.
+pub fn prepare() {
+    EXIT.address();
+    #[cfg(not(open_mpi))]
+    launcher::find();
+}
+
+fn exit(status: c_int) -> ! {
+    rescue::before_exit();
+    let next = EXIT.address();
+    if !next.is_null() {
+        // SAFETY: the function has this signature.
+        let next: unsafe extern "C" fn(c_int) = unsafe { std::mem::transmute(next) };
+        // SAFETY: it takes any number.
+        unsafe { next(status) };
+    }
+    loop {
+        // SAFETY: it takes any number, and ends the process.
+        unsafe { libc::syscall(libc::SYS_exit_group, status) };
+    }
+}
+
+/// C's function.
+#[unsafe(no_mangle)]
+pub extern "C" fn _exit(status: c_int) -> ! {
+    exit(status)
+}
+
+/// C's second name of it.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case, reason = "C's name")]
+pub extern "C" fn _Exit(status: c_int) -> ! {
+    exit(status)
+}
+
+/// Open MPI ends a job by this function, after an error under `MPI_ERRORS_ARE_FATAL` and for `MPI_Abort`, and calls it
+/// by its name.
+///
+/// # Safety
+/// Open MPI calls it with a communicator.
+#[cfg(open_mpi)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ompi_mpi_abort(comm: *mut c_void, code: c_int) -> c_int {
+    rescue::on_error();
+    let next = ABORT.address();
+    if next.is_null() {
+        exit(code);
+    }
+    // SAFETY: the function has this signature.
+    let next: unsafe extern "C" fn(*mut c_void, c_int) -> c_int = unsafe { std::mem::transmute(next) };
+    // SAFETY: the arguments are those of Open MPI's own call.
+    unsafe { next(comm, code) }
+}
+
+/// The way to the launcher of MPICH and MPIs made from it. After an error under `MPI_ERRORS_ARE_FATAL` they tell the
+/// launcher, which kills the ranks. None of their own functions on the way there has a name.
+#[cfg(not(open_mpi))]
+mod launcher {
+    use super::WRITE;
+    use crate::rescue;
+    use std::ffi::{c_int, c_void};
+    use std::sync::atomic::{AtomicI32, Ordering};
+    use vgasnet_mpi_front::environment;
+
+    /// The descriptor, or -1.
+    static DESCRIPTOR: AtomicI32 = AtomicI32::new(-1);
+
+    /// The message, perhaps behind its length.
+    const ABORT: &[u8] = b"cmd=abort";
+    const LENGTH_BYTES: usize = 6;
+
+    pub fn find() {
+        let given = environment::var("PMI_FD").and_then(|given| given.parse().ok());
+        DESCRIPTOR.store(given.unwrap_or(-1), Ordering::Relaxed);
+    }
+
+    /// C's function, which MPI tells the launcher by.
+    ///
+    /// # Safety
+    /// There are `len` bytes at `bytes`.
+    #[unsafe(no_mangle)]
+    pub unsafe extern "C" fn write(descriptor: c_int, bytes: *const c_void, len: usize) -> isize {
+        if descriptor >= 0 && descriptor == DESCRIPTOR.load(Ordering::Relaxed) {
+            let seen = len.min(LENGTH_BYTES + ABORT.len());
+            // SAFETY: there are as many bytes, as the caller promises.
+            let seen = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), seen) };
+            if seen.windows(ABORT.len()).any(|bytes| bytes == ABORT) {
+                rescue::on_error();
+            }
+        }
+        let next = WRITE.address();
+        if next.is_null() {
+            // SAFETY: there are as many bytes, as the caller promises.
+            return unsafe { libc::syscall(libc::SYS_write, descriptor, bytes, len) } as isize;
+        }
+        // SAFETY: the function has this signature.
+        let next: unsafe extern "C" fn(c_int, *const c_void, usize) -> isize = unsafe { std::mem::transmute(next) };
+        // SAFETY: there are as many bytes, as the caller promises.
+        unsafe { next(descriptor, bytes, len) }
+    }
+}
