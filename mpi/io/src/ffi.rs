@@ -58,6 +58,7 @@ unsafe extern "C" {
     fn vgasnet_mpi_io_world_ranks(comm: u64, ranks: c_int, members: *mut c_int) -> c_int;
     fn vgasnet_mpi_io_meet(comm: u64) -> c_int;
     fn vgasnet_mpi_io_least(comm: u64, numbers: *mut c_int, count: c_int) -> c_int;
+    fn vgasnet_mpi_io_least_of_all(number: *mut c_int, on_late: extern "C" fn()) -> c_int;
     fn vgasnet_mpi_io_of_rank(comm: u64, rank: c_int, number: *mut u64) -> c_int;
     fn vgasnet_mpi_io_has_message(comm: u64, rank: c_int, tag: c_int) -> c_int;
     fn vgasnet_mpi_io_send(comm: u64, rank: c_int, tag: c_int, number: u64) -> c_int;
@@ -156,6 +157,15 @@ pub fn is_finalized() -> bool {
     (unsafe { vgasnet_mpi_io_is_finalized() }) != 0
 }
 
+/// The smallest of the numbers of all ranks, or mine if MPI fails. Collective over `MPI_COMM_WORLD`. `on_late` is called
+/// if some rank does not come.
+pub fn least_of_all(mine: u32, on_late: extern "C" fn()) -> u32 {
+    let mut number = mine as c_int;
+    // SAFETY: MPI has been initialised, and there is one number.
+    let error = unsafe { vgasnet_mpi_io_least_of_all(&mut number, on_late) };
+    if error == SUCCESS { number as u32 } else { mine }
+}
+
 /// The number by which lines name this rank.
 pub fn world_rank() -> u32 {
     place_of_all().0
@@ -229,14 +239,6 @@ impl Comm {
         // SAFETY: the communicator exists, and there are COUNT numbers.
         let error = unsafe { vgasnet_mpi_io_least(self.handle.bits(), numbers.as_mut_ptr(), COUNT as c_int) };
         numbers.map(|number| error == SUCCESS && number != 0)
-    }
-
-    /// The smallest of the ranks' numbers, or mine if MPI fails. Collective.
-    pub fn least(&self, mine: u32) -> u32 {
-        let mut number = mine as c_int;
-        // SAFETY: the communicator exists, and there is one number.
-        let error = unsafe { vgasnet_mpi_io_least(self.handle.bits(), &mut number, 1) };
-        if error == SUCCESS { number as u32 } else { mine }
     }
 
     /// The first rank's number. Collective.

@@ -1,7 +1,7 @@
 //! Starts and ends vgasnet in an MPI program. It starts right after MPI, on all ranks, since some of them may open a
 //! file later.
 
-use crate::ffi::{self, Comm};
+use crate::ffi;
 use crate::patterns::Patterns;
 use crate::vgasnet::{self, Library};
 use crate::{company, ends, ffi_types, rescue, say, settings};
@@ -150,7 +150,7 @@ fn prepare() -> Result<Library, String> {
 fn agreed<T>(own: Result<T, String>) -> Option<T> {
     const NONE: u32 = u32::MAX >> 1;
     let rank = ffi::world_rank();
-    let failed = Comm::world()?.least(if own.is_ok() { NONE } else { rank });
+    let failed = ffi::least_of_all(if own.is_ok() { NONE } else { rank }, tell_late);
     match own {
         Ok(value) if failed == NONE => Some(value),
         Err(line) if failed == rank => {
@@ -159,6 +159,13 @@ fn agreed<T>(own: Result<T, String>) -> Option<T> {
         }
         _ => None,
     }
+}
+
+extern "C" fn tell_late() {
+    say(format_args!(
+        "rank {}: MPI_Init: waits for all ranks of the job; preload the library for all of its programs, or for none",
+        ffi::world_rank()
+    ));
 }
 
 fn tell(rank: &str, line: &str) {

@@ -7,8 +7,8 @@
 #define NEXT_FUNCTIONS(X)                                                                                                   \
     X(Allreduce) X(Barrier) X(Bcast) X(Comm_dup) X(Comm_free) X(Comm_get_errhandler) X(Comm_get_parent) X(Comm_group) X(Comm_rank) X(Comm_set_errhandler)             \
     X(Comm_size) X(Comm_test_inter) X(Errhandler_free) X(Finalized) X(Iprobe) X(Recv) X(Send) X(Exscan) X(File_call_errhandler) X(File_close) X(File_open) X(File_seek) X(File_seek_shared) X(File_set_atomicity) X(Grequest_complete) X(Grequest_start)                  \
-    X(Group_free) X(Group_translate_ranks) X(Info_set) X(Init_thread) X(Pack) X(Query_thread) X(Status_set_cancelled)   \
-    X(Status_set_elements_x) X(Type_create_keyval) X(Type_free) X(Type_get_attr) X(Type_get_contents)                       \
+    X(Group_free) X(Group_translate_ranks) X(Iallreduce) X(Info_set) X(Init_thread) X(Pack) X(Query_thread) X(Status_set_cancelled)   \
+    X(Status_set_elements_x) X(Test) X(Type_create_keyval) X(Type_free) X(Type_get_attr) X(Type_get_contents)                       \
     X(Type_get_envelope) X(Type_get_extent_x) X(Type_get_true_extent_x) X(Type_set_attr) X(Type_size_x)                     \
     NEXT_FUNCTIONS_4(X)
 

@@ -174,6 +174,24 @@ fn two_programs_of_one_job_have_their_files_cached() {
     let _gone = std::fs::remove_file(file);
 }
 
+/// Nobody can know before that a rank lacks the library.
+#[test]
+fn ranks_that_wait_for_others_without_the_library_say_so() {
+    let program = SUITE.compile("partial", Language::C);
+    let file = program.scratch("partial-lines");
+    let mpiexec = SUITE.mpi("mpiexec");
+    let script = format!(
+        "shift 2; set -f; for word; do case $word in LD_PRELOAD=*) ;; *) plain=\"$plain $word\" ;; esac; done; \
+         exec {mpiexec} -n 1 $plain : -n 1 \"$@\""
+    );
+    let _gone = std::fs::remove_file(&file);
+    let arguments = [file.to_str().expect("a path of ours")];
+    let ended = program.run_by(&["sh", "-c", &script, "launcher"], 2, &arguments, &[ALL_FILES]);
+    let line = "vgasnet-mpi-io: rank 1: MPI_Init: waits for all ranks of the job; preload the library for all of its programs, or for none";
+    assert!(ended.stdout.lines().any(|told| told == line) && ended.status == Some(7), "{ended}");
+    let _gone = std::fs::remove_file(&file);
+}
+
 #[test]
 fn prefixes_of_names_are_what_they_are_to_mpi() {
     let program = SUITE.compile("prefixed", Language::C);
