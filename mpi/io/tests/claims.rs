@@ -1,4 +1,4 @@
-//! Handles of one file that find each other only by their claims.
+//! Handles of one file that find each other only by their claims, and files that MPI makes.
 
 mod suite;
 
@@ -143,5 +143,15 @@ fn a_file_that_mpi_opens_on_some_ranks_only_keeps_nobody_waiting() {
         let ended = program.run_before(&tool, ranks, &[file.text()], &[ALL_FILES, ("FAILS", "1")]);
         assert!(std::fs::exists(format!("{}.written", file.text())).is_ok_and(|is| is), "{ended}");
         assert!(!ended.stderr.contains("waits for ranks of another communicator"), "{ended}");
+    }
+}
+
+#[test]
+fn the_first_sync_of_a_file_that_mpi_has_made_syncs_its_name() {
+    let program = SUITE.compile("named", Language::C);
+    let tool = SUITE.shared("tool_synced");
+    for ranks in [1, 2, 4] {
+        let file = Marked::new(&program, &format!("{ranks}"));
+        program.run_before(&tool, ranks, &[file.text()], &[ALL_FILES, EXPECTED]).expect_done().expect_silence();
     }
 }

@@ -496,13 +496,3 @@ fn what_is_replaced_is_documented() {
     let others = ["fcntl", "fcntl64", "lockf", "lockf64", "_exit", "_Exit", "write", "ompi_mpi_abort"];
     SUITE.expect_replaced_as_documented(document, &others);
 }
-
-#[test]
-fn the_first_sync_of_a_file_that_mpi_has_made_syncs_its_name() {
-    let program = c("named");
-    let tool = SUITE.shared("tool_synced");
-    for ranks in [1, 2, 4] {
-        let file = Scratch::new(&program, "file");
-        program.run_before(&tool, ranks, &[file.text()], &[ALL_FILES, EXPECTED]).expect_done().expect_silence();
-    }
-}
