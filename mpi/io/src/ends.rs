@@ -1,49 +1,31 @@
 //! Functions besides MPI's by which a process ends without its exit handlers. Each has the files written first.
 
+use crate::next_function::NextFunction;
 use crate::rescue;
-use std::ffi::{CStr, c_int, c_void};
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-/// The next definition of a function, looked up once.
-struct Next {
-    name: &'static CStr,
-    address: AtomicUsize,
-}
-
-impl Next {
-    const fn new(name: &'static CStr) -> Next {
-        Next { name, address: AtomicUsize::new(0) }
-    }
-
-    fn address(&self) -> *const c_void {
-        let known = self.address.load(Ordering::Relaxed);
-        if known != 0 {
-            return known as *const c_void;
-        }
-        // SAFETY: the name ends with a zero.
-        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
-        self.address.store(found as usize, Ordering::Relaxed);
-        found
-    }
-}
-
-static EXIT: Next = Next::new(c"_exit");
+use std::ffi::c_int;
 #[cfg(open_mpi)]
-static ABORT: Next = Next::new(c"ompi_mpi_abort");
+use std::ffi::c_void;
+
+static EXIT: NextFunction = NextFunction::new(c"_exit");
+#[cfg(open_mpi)]
+static ABORT: NextFunction = NextFunction::new(c"ompi_mpi_abort");
 #[cfg(not(open_mpi))]
-static WRITE: Next = Next::new(c"write");
+static WRITE: NextFunction = NextFunction::new(c"write");
 
 /// Looks the functions up: a signal handler, which may call `_exit`, must not.
 pub fn prepare() {
     EXIT.address();
     #[cfg(not(open_mpi))]
-    launcher::find();
+    {
+        WRITE.address();
+        launcher::find();
+    }
 }
 
 fn exit(status: c_int) -> ! {
     rescue::before_exit();
     let next = EXIT.address();
-    if !next.is_null() {
+    if next != 0 {
         // SAFETY: the function has this signature.
         let next: unsafe extern "C" fn(c_int) = unsafe { std::mem::transmute(next) };
         // SAFETY: it takes any number.
@@ -78,7 +60,7 @@ pub extern "C" fn _Exit(status: c_int) -> ! {
 pub unsafe extern "C" fn ompi_mpi_abort(comm: *mut c_void, code: c_int) -> c_int {
     rescue::on_error();
     let next = ABORT.address();
-    if next.is_null() {
+    if next == 0 {
         exit(code);
     }
     // SAFETY: the function has this signature.
@@ -124,7 +106,7 @@ mod launcher {
             }
         }
         let next = WRITE.address();
-        if next.is_null() {
+        if next == 0 {
             // SAFETY: there are as many bytes, as the caller promises.
             return unsafe { libc::syscall(libc::SYS_write, descriptor, bytes, len) } as isize;
         }

@@ -38,6 +38,7 @@ mod job;
 mod layout;
 mod locks;
 mod named;
+mod next_function;
 mod opening;
 mod operation;
 mod patterns;

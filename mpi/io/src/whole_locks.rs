@@ -5,8 +5,8 @@
 //! Open MPI locks the whole file around each access on NFS.
 
 use crate::claims::PLACES;
-use std::ffi::{CStr, c_int};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use crate::next_function::NextFunction;
+use std::ffi::c_int;
 
 /// The first byte of claims.
 const END: i64 = *PLACES.start();
@@ -17,38 +17,10 @@ type Fcntl = unsafe extern "C" fn(c_int, c_int, usize) -> c_int;
 /// The same of `lockf`.
 type Lockf = unsafe extern "C" fn(c_int, c_int, i64) -> c_int;
 
-/// The next function of a name. It is looked up at the start: later the caller may be a signal handler.
-struct Next {
-    name: &'static CStr,
-    address: AtomicUsize,
-}
-
-impl Next {
-    const fn new(name: &'static CStr) -> Next {
-        Next { name, address: AtomicUsize::new(0) }
-    }
-
-    /// The address. A C library without the function has no caller of it.
-    fn address(&self) -> usize {
-        match self.address.load(Ordering::Relaxed) {
-            0 => Some(self.look_up()).filter(|address| *address != 0).expect("the caller was linked with the function"),
-            address => address,
-        }
-    }
-
-    #[cold]
-    fn look_up(&self) -> usize {
-        // SAFETY: the name is a string.
-        let address = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) } as usize;
-        self.address.store(address, Ordering::Relaxed);
-        address
-    }
-}
-
-static FCNTL: Next = Next::new(c"fcntl");
-static FCNTL64: Next = Next::new(c"fcntl64");
-static LOCKF: Next = Next::new(c"lockf");
-static LOCKF64: Next = Next::new(c"lockf64");
+static FCNTL: NextFunction = NextFunction::new(c"fcntl");
+static FCNTL64: NextFunction = NextFunction::new(c"fcntl64");
+static LOCKF: NextFunction = NextFunction::new(c"lockf");
+static LOCKF64: NextFunction = NextFunction::new(c"lockf64");
 
 extern "C" fn look_all_up() {
     for next in [&FCNTL, &FCNTL64, &LOCKF, &LOCKF64] {
@@ -99,10 +71,15 @@ fn shortened_lock(descriptor: c_int, command: c_int, lock: &libc::flock) -> Opti
 
 /// # Safety
 /// As for `fcntl` of the C library, which is next.
-unsafe fn shorten(next: &Next, descriptor: c_int, command: c_int, argument: usize) -> c_int {
+unsafe fn shorten(next: &NextFunction, descriptor: c_int, command: c_int, argument: usize) -> c_int {
+    let address = next.address();
+    if address == 0 {
+        // SAFETY: the arguments are the caller's.
+        return unsafe { libc::syscall(libc::SYS_fcntl, descriptor, command, argument) } as c_int;
+    }
     // SAFETY: the C library has a function of this name, with this type on all platforms of the library: an argument
     // is in the same register, whether it is variable or not.
-    let next = unsafe { std::mem::transmute::<usize, Fcntl>(next.address()) };
+    let next = unsafe { std::mem::transmute::<usize, Fcntl>(address) };
     let asks = matches!(command, libc::F_GETLK | libc::F_OFD_GETLK);
     let is_lock = asks || matches!(command, libc::F_SETLK | libc::F_SETLKW | libc::F_OFD_SETLK | libc::F_OFD_SETLKW);
     let given = argument as *mut libc::flock;
@@ -133,9 +110,15 @@ unsafe fn shorten(next: &Next, descriptor: c_int, command: c_int, argument: usiz
 
 /// # Safety
 /// As for `lockf` of the C library, which is next.
-unsafe fn shorten_lockf(next: &Next, descriptor: c_int, command: c_int, len: i64) -> c_int {
+unsafe fn shorten_lockf(next: &NextFunction, descriptor: c_int, command: c_int, len: i64) -> c_int {
+    let address = next.address();
+    if address == 0 {
+        // SAFETY: `errno` is the calling thread's.
+        unsafe { *libc::__errno_location() = libc::ENOSYS };
+        return -1;
+    }
     // SAFETY: the C library has a function of this name and type.
-    let next = unsafe { std::mem::transmute::<usize, Lockf>(next.address()) };
+    let next = unsafe { std::mem::transmute::<usize, Lockf>(address) };
     let shorter = if command == libc::F_ULOCK { None } else { base_of(descriptor, libc::SEEK_CUR) };
     let len = shorter.and_then(|start| shortened(start, len)).unwrap_or(len);
     // SAFETY: the arguments are the caller's, or as good.
