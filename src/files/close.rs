@@ -50,7 +50,7 @@ impl Files {
         let again = file.take_written_again(|handle| self.ops.is_in_flight(handle));
         let written = self.hand_on(file);
         if written.is_err() {
-            file.state.again.give_back(again);
+            file.state.again().give_back(again);
             return written;
         }
         self.reach_disk(file, &again)
@@ -167,7 +167,7 @@ impl Files {
         if begun == 0 {
             return;
         }
-        if !file.state.told_unsynced.swap(true, Ordering::Relaxed) {
+        if file.state.must_tell_unsynced() {
             let (rank, path, call) = (self.ops.space().rank.0, file.path.display(), call.name());
             (self.tell)(&format!(
                 "rank {rank}: {call}: {path}: waits for operations that were not synced ({begun} of them); sync each before"

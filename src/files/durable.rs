@@ -19,16 +19,16 @@ const TOLD: usize = 32;
 impl SharedFile {
     /// Takes the ranges this rank has written again so far.
     pub(super) fn take_written_again(&self, is_in_flight: impl Fn(Handle) -> bool) -> Vec<Range<u64>> {
-        if !self.state.again.is_doubted() {
+        if !self.state.again().is_doubted() {
             return Vec::new();
         }
         let begun = self.state.settle_begun(is_in_flight);
-        self.state.again.take(begun > 0, self.errors())
+        self.state.again().take(begun > 0, self.errors())
     }
 
     /// Whether a sync has failed, as far as this rank knows.
     fn has_doubt(&self) -> bool {
-        self.state.again.is_doubted() || self.named_at_home().is_some_and(|named| named.doubt().is_some())
+        self.state.again().is_doubted() || self.named_at_home().is_some_and(|named| named.doubt().is_some())
     }
 
     fn named_at_home(&self) -> Option<&NamedFile> {
@@ -56,12 +56,12 @@ impl Files {
         }
         let again = if failed.is_none() { self.all_ranges(file, again)? } else { Vec::new() };
         home.into_iter().for_each(|named| _ = named.end_sync(failed, &again));
-        if failed.is_some() || !file.state.again.is_doubted() {
-            file.state.again.doubt();
+        if failed.is_some() || !file.state.again().is_doubted() {
+            file.state.again().doubt();
         }
         let left = self.check_doubt(file);
         if left.is_ok() {
-            file.state.again.trust();
+            file.state.again().trust();
         }
         left
     }

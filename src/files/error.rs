@@ -6,7 +6,6 @@ use std::fmt::Display;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::atomic::Ordering;
 use vgasnet_engine::joined;
 use vgasnet_protocol::coherence::Cause;
 use vgasnet_settings::UserError;
@@ -94,14 +93,12 @@ impl From<UserError> for FileError {
 impl SharedFile {
     /// The number of the file's first error on this rank, if there is one.
     pub fn first_error(&self) -> Option<i32> {
-        let state = &self.state;
-        let errors = [&state.first_error, &state.refusal].map(|error| error.load(Ordering::Relaxed));
-        errors.into_iter().find(|errno| *errno != 0).map(|errno| errno as i32)
+        self.state.first_error().map(|Cause(errno)| errno as i32)
     }
 
     /// Count of the file's errors on this rank.
     pub fn errors(&self) -> u64 {
-        self.state.errors.load(Ordering::Acquire)
+        self.state.errors()
     }
 
     pub(super) fn failed(&self, what: &str, Cause(errno): Cause) -> FileError {
@@ -122,13 +119,10 @@ impl Files {
         file: &SharedFile,
         ranges: impl Iterator<Item = Bytes>,
     ) -> Result<(), FileError> {
-        let errno = file.state.refusal.load(Ordering::Relaxed);
-        if errno == 0 {
-            return Ok(());
-        }
+        let Some(Cause(errno)) = file.state.refusal() else { return Ok(()) };
         stats::count(Row::FileRefused);
         file.state.note_error(Cause(errno));
-        if file.state.told_refusal.swap(true, Ordering::Relaxed) {
+        if !file.state.must_tell_refusal() {
             return Err(FileError::Again(errno as i32));
         }
         let before = self.driver().engine().unwritten(file.space).map(|unwritten| unwritten.ranges).unwrap_or_default();

@@ -6,7 +6,6 @@ use super::together::Collective;
 use super::{Bytes, Call, FileError, Files, SharedFile};
 use crate::ops::Operation;
 use std::ops::Range;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use vgasnet_engine::request::Handle;
 use vgasnet_protocol::coherence::Cause;
@@ -23,7 +22,7 @@ const NUMBER_BYTES: u64 = 4;
 impl SharedFile {
     /// The file's size in bytes, as far as this rank knows.
     pub(super) fn known_bytes(&self) -> u64 {
-        self.length.known().max(self.state.written_end.load(Ordering::Acquire))
+        self.length.known().max(self.state.written_end())
     }
 }
 
@@ -31,9 +30,8 @@ impl SharedFile {
 /// before any page of the write may reach the file: a rank that sets the file's size meanwhile would cut it off.
 pub(super) fn note_end(file: &SharedFile, Bytes { offset, len }: Bytes) {
     let end = offset + len as u64;
-    // Usually the end is known already: parallel writers do not disturb each other's caches.
-    if len > 0 && file.state.written_end.load(Ordering::Relaxed) < end {
-        file.state.written_end.fetch_max(end, Ordering::AcqRel);
+    if len > 0 {
+        file.state.note_written_end(end);
     }
 }
 
@@ -48,8 +46,8 @@ fn range_of(Bytes { offset, len }: Bytes) -> Range<u64> {
 impl SharedFile {
     /// Notes a successful write, which may repeat data of a failed sync.
     pub(super) fn note_again(&self, bytes: impl Iterator<Item = Bytes>) {
-        if self.state.again.is_doubted() {
-            bytes.for_each(|bytes| self.state.again.note(range_of(bytes)));
+        if self.state.again().is_doubted() {
+            bytes.for_each(|bytes| self.state.again().note(range_of(bytes)));
         }
     }
 }
@@ -128,7 +126,7 @@ impl Files {
     pub(super) fn note_begun(&self, file: &SharedFile, bytes: Bytes, handle: Option<Handle>, is_write: bool) {
         let pages = self.pages_of(bytes).filter(|_| is_write).unwrap_or_default();
         if is_write {
-            file.state.again.note_begun(range_of(bytes), || file.errors());
+            file.state.again().note_begun(range_of(bytes), || file.errors());
         }
         match handle {
             Some(handle) => file.state.note_begun(handle, pages, |handle| self.ops.is_in_flight(handle)),

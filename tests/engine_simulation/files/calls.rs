@@ -8,7 +8,6 @@ use crate::job::{Job, PAGE_BYTES};
 use fastrand::Rng;
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::atomic::Ordering;
 use vgasnet_engine::request::{Completion, Handle, Part};
 use vgasnet_memory::Piece;
 use vgasnet_protocol::Space;
@@ -49,7 +48,7 @@ impl Job {
     pub fn call(&mut self, rank: usize, space: Space, is_put: bool, runs: Vec<Run>, random: &mut Rng) {
         let file = self.files.open.get_mut(&space).expect("it is open");
         let state = &file.members[&rank].state;
-        if is_put && state.refusal.load(Ordering::Relaxed) != 0 {
+        if is_put && state.refusal().is_some() {
             self.files.seen.refused += 1;
             return;
         }
@@ -63,7 +62,7 @@ impl Job {
             file.most_bytes = file.most_bytes.max(end_bytes);
             // As a nonblocking write does.
             if !file.options.is_atomic && random.bool() {
-                state.written_end.fetch_max(end_bytes, Ordering::Relaxed);
+                state.note_written_end(end_bytes);
                 is_noted = true;
             }
         }
@@ -102,12 +101,12 @@ impl Job {
         seen.failed_reads += u64::from(has_failed && !call.is_put);
         seen.failed_writes += u64::from(has_failed && call.is_put);
         let state = &file.members[&rank].state;
-        assert!(!has_failed || state.first_error.load(Ordering::Relaxed) != 0, "an error is not noted");
+        assert!(!has_failed || state.first_error().is_some(), "an error is not noted");
         if call.is_put {
             file.history.end_writes(call.writes, has_failed);
             let end_bytes = end_of(&call.runs);
             if !call.is_noted {
-                state.written_end.fetch_max(end_bytes, Ordering::Relaxed);
+                state.note_written_end(end_bytes);
                 call.runs.iter().for_each(|run| state.note_written_pages(pages_of(run)));
             }
             file.least_bytes = file.least_bytes.max(end_bytes);

@@ -9,7 +9,6 @@ use crate::seeds::Seeds;
 use fastrand::Rng;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use vgasnet_protocol::{Rank, Space, Stripes};
 use vgasnet_storage::{Doubt, MemoryFile};
 
@@ -87,7 +86,7 @@ fn sync(job: &mut Job, space: Space, errno: Option<i32>, fault: Fault) -> bool {
     let came = job.files.get(space).history.timestamp();
     settle_with(job, |_| ()).expect("nothing fails but syncs");
     let file = job.files.get(space);
-    let end = file.members.values().map(|member| member.state.written_end.load(Ordering::Relaxed)).max();
+    let end = file.members.values().map(|member| member.state.written_end()).max();
     let end = end.expect("there are ranks");
     if fault != Fault::SizeLast {
         file.named.set_size(end).expect("it may be as long");

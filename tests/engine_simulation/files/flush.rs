@@ -2,7 +2,6 @@
 
 use crate::job::{Job, PAGE_BYTES};
 use fastrand::Rng;
-use std::sync::atomic::Ordering;
 use vgasnet_engine::OwnFlush;
 use vgasnet_protocol::coherence::Cause;
 use vgasnet_protocol::file_message::FileAsk;
@@ -48,7 +47,7 @@ impl Job {
                     member.waits = Waits::Ends(least, ids);
                     return false;
                 };
-                let own = member.state.written_end.load(Ordering::Relaxed);
+                let own = member.state.written_end();
                 let end = answers.iter().map(|answer| answer.value).fold(member.known_bytes.max(own), u64::max);
                 assert!(least <= end && end <= file.most_bytes, "{end} of {least}..={} bytes", file.most_bytes);
                 self.files.seen.sizes += 1;

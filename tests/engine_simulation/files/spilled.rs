@@ -9,7 +9,6 @@ use crate::seeds::Seeds;
 use crate::shape::Shape;
 use fastrand::Rng;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use vgasnet_protocol::coherence::Cause;
 use vgasnet_protocol::file_message::{FileAsk, PageFilter};
 use vgasnet_protocol::{Rank, Space, Stripes};
@@ -112,7 +111,7 @@ fn flush(job: &mut Job) -> bool {
     let is_written = job.nodes.iter().all(|node| node.engine.unwritten(SPACE).is_none());
     assert!(!is_written || drained.iter().all(Result::is_ok), "what is stuck is named");
     if is_written {
-        job.files.get(SPACE).members.values().for_each(|member| member.state.refusal.store(0, Ordering::Relaxed));
+        job.files.get(SPACE).members.values().for_each(|member| member.state.accept());
     }
     is_written
 }

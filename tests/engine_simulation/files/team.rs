@@ -8,7 +8,6 @@ use super::locks::Lock;
 use super::steps::Steps;
 use crate::job::{Job, PAGE_BYTES};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use vgasnet_engine::FileState;
 use vgasnet_protocol::coherence::Cause;
 use vgasnet_protocol::file_message::{FileAsk, PageFilter};
@@ -275,7 +274,7 @@ impl Job {
     /// Makes a file as long as its written bytes. Returns its length.
     fn give_end(&mut self, space: Space) -> u64 {
         let file = self.files.open.get_mut(&space).expect("it is open");
-        let end_of = |member: &super::Member| member.state.written_end.load(Ordering::Relaxed).max(member.known_bytes);
+        let end_of = |member: &super::Member| member.state.written_end().max(member.known_bytes);
         let end = file.members.values().map(end_of).max().unwrap_or_default();
         let (least, most) = (file.least_bytes, file.most_bytes);
         assert!(least <= end && end <= most, "{end} bytes are {least}..={most}");
@@ -289,7 +288,7 @@ impl Job {
         let newest = self.model.bytes(space);
         let file = self.files.open.get_mut(&space).expect("it is open");
         for member in file.members.values_mut() {
-            member.state.written_end.store(0, Ordering::Relaxed);
+            member.state.forget_end();
             member.known_bytes = bytes;
             member.promised = None;
         }

@@ -18,26 +18,26 @@ const BEGUN_MIN: usize = 64;
 #[derive(Debug, Default)]
 pub struct FileState {
     /// End of the data written by this rank, in bytes.
-    pub written_end: AtomicU64,
+    written_end: AtomicU64,
     /// End of the data written or being written by this rank, in bytes. Lower than `written_end` before the first
     /// write.
     intended_end: AtomicU64,
     /// Ranks that need `intended_end` to stay as it is.
     end_holders: AtomicU32,
     /// First error on this rank, as an errno value; 0 if none.
-    pub first_error: AtomicU32,
+    first_error: AtomicU32,
     /// Number of errors.
-    pub errors: AtomicU64,
+    errors: AtomicU64,
     /// Why writes are refused after a failed write-back, as an errno value; 0 if they are not.
-    pub refusal: AtomicU32,
+    refusal: AtomicU32,
     /// Whether the user has been told that writes are refused.
-    pub told_refusal: AtomicBool,
+    told_refusal: AtomicBool,
     /// Whether the user has been told that a call waited for unsynced operations.
-    pub told_unsynced: AtomicBool,
+    told_unsynced: AtomicBool,
     /// The file's shared pointer, if the memory of the team's first member is mapped.
-    pub pointer: Option<&'static AtomicU64>,
+    pointer: Option<&'static AtomicU64>,
     /// At the team's first member: the other members.
-    pub others: Box<[Rank]>,
+    others: Box<[Rank]>,
     /// Pages written by this rank since its last flush of the file, as a [`PageFilter`].
     written_pages: AtomicU64,
     /// Operations in progress at the last check.
@@ -45,7 +45,7 @@ pub struct FileState {
     /// The pages that they write.
     begun_pages: AtomicU64,
     /// Ranges written again since a sync failed.
-    pub again: WrittenAgain,
+    again: WrittenAgain,
     /// The file, if this rank is one of its homes.
     home: Option<Arc<NamedFile>>,
     /// At the team's first member of an MPI program's file: a rank needs the file handed over.
@@ -65,6 +65,78 @@ impl FileState {
     /// first member's memory mapped; `home` is the file at one of its homes.
     pub fn new(others: Box<[Rank]>, pointer: Option<&'static AtomicU64>, home: Option<Arc<NamedFile>>) -> FileState {
         FileState { others, pointer, home, ..FileState::default() }
+    }
+
+    /// The file's shared pointer, if the memory of the team's first member is mapped.
+    pub fn pointer(&self) -> Option<&'static AtomicU64> {
+        self.pointer
+    }
+
+    /// At the team's first member: the other members.
+    pub(super) fn others(&self) -> &[Rank] {
+        &self.others
+    }
+
+    /// Ranges written again since a sync failed.
+    pub fn again(&self) -> &WrittenAgain {
+        &self.again
+    }
+
+    /// The end of the data written by this rank, in bytes.
+    pub fn written_end(&self) -> u64 {
+        self.written_end.load(Ordering::Acquire)
+    }
+
+    /// Notes a write up to `end`, whether or not it succeeds.
+    pub fn note_written_end(&self, end: u64) {
+        // Usually the end is known already: parallel writers do not disturb each other's caches.
+        if self.written_end.load(Ordering::Relaxed) < end {
+            self.written_end.fetch_max(end, Ordering::AcqRel);
+        }
+    }
+
+    /// The first error on this rank, if there is one.
+    pub fn first_error(&self) -> Option<Cause> {
+        let errno = self.first_error.load(Ordering::Relaxed);
+        (errno != 0).then_some(Cause(errno))
+    }
+
+    /// Number of errors on this rank.
+    pub fn errors(&self) -> u64 {
+        self.errors.load(Ordering::Acquire)
+    }
+
+    /// Why writes are refused after a failed write-back, if they are.
+    pub fn refusal(&self) -> Option<Cause> {
+        let errno = self.refusal.load(Ordering::Relaxed);
+        (errno != 0).then_some(Cause(errno))
+    }
+
+    /// Refuses further writes by this rank, and counts an error.
+    pub(super) fn refuse(&self, cause: Cause) {
+        debug_assert!(cause.0 != 0, "a refusal has a cause");
+        self.refusal.store(cause.0, Ordering::Relaxed);
+        self.note_error(cause);
+    }
+
+    /// Accepts writes again.
+    pub fn accept(&self) {
+        self.refusal.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether the user has yet to be told that writes are refused. True once a refusal.
+    pub fn must_tell_refusal(&self) -> bool {
+        !self.told_refusal.swap(true, Ordering::Relaxed)
+    }
+
+    /// The next refusal is told again.
+    pub(super) fn forget_told_refusal(&self) {
+        self.told_refusal.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether the user has yet to be told that a call waited for unsynced operations. True once.
+    pub fn must_tell_unsynced(&self) -> bool {
+        !self.told_unsynced.swap(true, Ordering::Relaxed)
     }
 
     /// A sync by one rank alone has failed with this error number, or has succeeded if it is 0. Returns the error

@@ -207,7 +207,7 @@ impl FileService {
             }
             FileAsk::End => self.open.written_end(space),
             FileAsk::Take => {
-                let pointer = state.pointer.ok_or("a question about a pointer that this rank has not")?;
+                let pointer = state.pointer().ok_or("a question about a pointer that this rank has not")?;
                 pointer.fetch_add(value, Ordering::Relaxed)
             }
             FileAsk::HoldEnd => state.hold_end().max(self.open.written_end(space)),
@@ -312,7 +312,7 @@ mod tests {
         let (mut service, state) =
             (FileService::new(Rank(0), 2, 4096), Arc::new(FileState::new([Rank(1)].into(), None, None)));
         service.open_mut().open(SPACE, 9, Arc::clone(&state));
-        state.written_end.store(70, Ordering::Relaxed);
+        state.note_written_end(70);
         (service, state)
     }
 

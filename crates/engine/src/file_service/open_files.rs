@@ -4,7 +4,6 @@ use super::file_state::FileState;
 use super::own_flushes::{OwnFlush, OwnFlushes};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use vgasnet_protocol::coherence::{Cause, PageId};
 use vgasnet_protocol::{Rank, Space};
 
@@ -46,12 +45,12 @@ impl OpenFiles {
 
     /// At the first member of a file's team: the other members.
     pub fn others_of(&self, space: Space) -> &[Rank] {
-        self.state(space).map_or(&[], |state| &state.others)
+        self.state(space).map_or(&[], |state| state.others())
     }
 
     /// End of the data that this rank has written to a file, in bytes.
     pub fn written_end(&self, space: Space) -> u64 {
-        self.state(space).map_or(0, |state| state.written_end.load(Ordering::Relaxed))
+        self.state(space).map_or(0, |state| state.written_end())
     }
 
     /// Sets the file's number of pages, as far as this rank knows.
@@ -107,33 +106,31 @@ impl OpenFiles {
     /// Why a page could not be written, if it could not.
     pub fn unwritten_because(&self, page: PageId) -> Option<Cause> {
         let file = self.files.get(&page.space).filter(|file| file.unwritten.contains(&page))?;
-        Some(Cause(file.state.refusal.load(Ordering::Relaxed)))
+        Some(file.state.refusal().unwrap_or(Cause(0)))
     }
 
     /// Why pages of a file could not be written, if some could not.
     pub fn refusal(&self, space: Space) -> Option<Cause> {
-        let refusal = self.state(space)?.refusal.load(Ordering::Relaxed);
-        (refusal != 0).then_some(Cause(refusal))
+        self.state(space)?.refusal()
     }
 
     /// Refuses further writes to a file by this rank. Returns whether it is open.
     pub fn refuse(&self, space: Space, cause: Cause) -> bool {
         let Some(state) = self.state(space) else { return false };
-        state.refusal.store(cause.0, Ordering::Relaxed);
-        state.note_error(cause);
+        state.refuse(cause);
         true
     }
 
     /// Accepts writes to a file again.
     pub fn accept(&self, space: Space) {
-        self.state(space).into_iter().for_each(|state| state.refusal.store(0, Ordering::Relaxed));
+        self.state(space).into_iter().for_each(FileState::accept);
     }
 
     /// A flush tries to write all pages again. Returns whether the file is open.
     pub fn retry(&mut self, space: Space) -> bool {
         self.accept(space);
         let Some(file) = self.files.get_mut(&space) else { return false };
-        file.state.told_refusal.store(false, Ordering::Relaxed);
+        file.state.forget_told_refusal();
         file.unwritten.clear();
         true
     }
@@ -169,7 +166,7 @@ mod tests {
             [files.unwritten_pages(|space| space == SPACE), files.unwritten_pages(|space| space != SPACE)],
             [1, 0]
         );
-        assert_eq!((files.refusal(SPACE), state.errors.load(Ordering::Relaxed)), (Some(Cause(28)), 1));
+        assert_eq!((files.refusal(SPACE), state.errors()), (Some(Cause(28)), 1));
         assert!(files.retry(SPACE) && !files.stays(page));
         assert_eq!((files.refusal(SPACE), files.unwritten_of(SPACE).count()), (None, 0));
     }
@@ -189,7 +186,7 @@ mod tests {
         let (mut files, state) = (OpenFiles::default(), Arc::new(FileState::default()));
         assert_eq!(files.end_of(SPACE, 4096), None);
         files.open(SPACE, 9, Arc::clone(&state));
-        state.written_end.store(10 * 4096 + 1, Ordering::Relaxed);
+        state.note_written_end(10 * 4096 + 1);
         assert_eq!((files.end_of(SPACE, 4096), files.written_end(SPACE)), (Some(11), 40_961));
         state.forget_end();
         files.set_end(SPACE, 2);
