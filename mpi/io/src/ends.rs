@@ -70,7 +70,7 @@ pub unsafe extern "C" fn ompi_mpi_abort(comm: *mut c_void, code: c_int) -> c_int
 }
 
 /// The way to the launcher of MPICH and MPIs made from it. After an error under `MPI_ERRORS_ARE_FATAL` they tell the
-/// launcher, which kills the ranks. None of their own functions on the way there has a name.
+/// launcher, which kills the ranks. They export none of their functions on the way there, so `write` is replaced.
 #[cfg(not(open_mpi))]
 mod launcher {
     use super::WRITE;
@@ -91,7 +91,7 @@ mod launcher {
         DESCRIPTOR.store(given.unwrap_or(-1), Ordering::Relaxed);
     }
 
-    /// C's function, which MPI tells the launcher by.
+    /// C's function. MPI writes its message to the launcher with it.
     ///
     /// # Safety
     /// There are `len` bytes at `bytes`.

@@ -163,8 +163,8 @@ impl CachedFile {
     }
 
     /// A handle of some ranks will be synced without the others. Its descriptor is separate: if vgasnet's own reported
-    /// an error in such a sync, no later sync of the team would. It is opened before the handle's first write, since the
-    /// kernel tells a descriptor nothing that was told before it was opened.
+    /// an error in such a sync, no later sync of the team would. It is opened before the handle's first write: the kernel
+    /// does not report an error to a descriptor opened after another one has reported it.
     pub fn prepare_to_sync_alone(&self) {
         let is_needed = self.may_write && matches!(self.hold, Hold::Shared { by_all: false, .. });
         if is_needed && self.through.synced_alone.get().is_none() {
