@@ -70,8 +70,10 @@ fn directories_and_links_are_kept_and_all_users_read() {
 /// A directory with only these programs of the machine, and a package manager that records its calls.
 fn bare_machine(name: &str) -> std::path::PathBuf {
     let dir = build_dir(name);
-    for program in ["sh", "dirname", "realpath", "mkdir", "mktemp", "rm", "find", "grep", "sed", "head", "id", "touch"]
-    {
+    for program in [
+        "sh", "dirname", "realpath", "mkdir", "mktemp", "rm", "find", "grep", "sed", "head", "id", "touch", "timeout",
+        "env",
+    ] {
         let path = succeed(Command::new("sh").args(["-c", &format!("command -v {program}")]));
         symlink(path.trim(), dir.join(program)).expect("a new link");
     }
