@@ -42,6 +42,18 @@ fn r4_entries_of_an_epoch_die_with_it() {
     passes(&c("epoch"), 2, &["checked"]);
 }
 
+/// Coarse, since the library and the tool below it are built with assertions, and the machine may be busy. docs/reference/cached-gets.md has the
+/// figure of a release.
+#[test]
+fn gets_of_windows_that_are_not_cached_cost_what_they_cost_mpi() {
+    let ended = passes(&c("off"), 2, &[]);
+    for when in ["alone", "beside"] {
+        let figures = ended.stdout.lines().find_map(|line| line.strip_prefix(when)).expect("a line");
+        let added: f64 = figures.split_whitespace().next().and_then(|added| added.parse().ok()).expect("nanoseconds");
+        assert!(added < 100.0, "{ended}");
+    }
+}
+
 #[test]
 fn r5_own_writes_drop_what_they_overlap() {
     let program = c("writes");
