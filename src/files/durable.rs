@@ -36,6 +36,13 @@ impl SharedFile {
     }
 }
 
+/// The error number of a failed sync of the name of a file that MPI has created, if it has failed.
+#[cfg(feature = "mpi")]
+fn failed_name(file: &SharedFile) -> Option<i32> {
+    let synced = file.file.as_ref().map_or(Ok(()), |named| named.sync_name());
+    synced.err().map(|error| errno_of(&error))
+}
+
 impl Files {
     /// Brings the file system's data of a file to the disk. `again` are the ranges this rank had written again before
     /// all ranks reached this point.
@@ -72,7 +79,7 @@ impl Files {
         if all.iter().all(|is_doubted| *is_doubted == 0) { Ok(()) } else { self.check_doubt(file) }
     }
 
-    /// A rank has synced the file alone; `failed` is the error number if this has failed. Then all bytes that it may
+    /// A rank has synced the file's bytes alone; `failed` is the error number if this has failed. Then all bytes that it may
     /// have lost are doubtful. Not collective.
     ///
     /// # Errors
@@ -88,7 +95,7 @@ impl Files {
             Some(_) => ask(&mut file.members.ranks()),
             None => ask(&mut file.stripes.homes.iter().copied()),
         };
-        let Some(errno) = failed.or(doubt) else { return Ok(()) };
+        let Some(errno) = failed.or(doubt).or_else(|| failed_name(file)) else { return Ok(()) };
         file.state.note_error(Cause(errno as u32));
         Err(FileError::synced_alone(&file.path, errno))
     }

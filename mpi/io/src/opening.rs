@@ -418,7 +418,8 @@ fn cache(
         claim.into_iter().filter_map(Claim::of_mpi).for_each(|claim| claims::keep(handle, claim));
         return Ok(());
     };
-    if comm.rank == 0 && wanted.has(constants().mode_create) {
+    // On all ranks: each may sync it alone by a handle of its own.
+    if wanted.has(constants().mode_create) {
         let _fails_if_closed = library.note_new_name(file);
     }
     let (name, identity) = (u64::from(members[0]) << 32 | tag, Identity::of(&path));

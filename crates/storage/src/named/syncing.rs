@@ -23,8 +23,18 @@ impl NamedFile {
         blocking_signals(|| self.unsynced().begin_sync());
         let Kind::Disk(disk) = &self.kind else { return self.memory_to_write()?.sync() };
         disk.file.sync_all()?;
-        if self.is_name_new.load(Ordering::Relaxed) {
-            sync_name(&disk.file)?;
+        self.sync_name()
+    }
+
+    /// Waits until the name is on the disk, if the file may be a new one. Later calls do nothing.
+    ///
+    /// # Errors
+    /// The system's. The next call tries again.
+    pub fn sync_name(&self) -> io::Result<()> {
+        if let Kind::Disk(disk) = &self.kind
+            && self.is_name_new.load(Ordering::Relaxed)
+        {
+            sync_name_of(&disk.file)?;
             self.is_name_new.store(false, Ordering::Relaxed);
         }
         Ok(())
@@ -75,7 +85,7 @@ impl NamedFile {
 }
 
 /// Waits until the name of a file is on the disk. A file without a name needs no sync.
-fn sync_name(file: &File) -> io::Result<()> {
+fn sync_name_of(file: &File) -> io::Result<()> {
     if file.metadata()?.nlink() == 0 {
         return Ok(());
     }
