@@ -63,8 +63,7 @@ impl Look {
     pub fn of(path: &CStr) -> Look {
         let file = match open(path) {
             Ok(file) => file,
-            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => return Look::Absent,
-            Err(_) => return Look::Unclaimable,
+            Err(error) => return Look::without_file(path, &error),
         };
         let start = Instant::now();
         let taken = loop {
@@ -84,9 +83,22 @@ impl Look {
             }
             Err(error) if has_no_locks(&error) => Look::Unclaimable,
             Err(error) => {
-                tell_refused(file.as_raw_fd(), &error);
+                tell_refused(path, &error);
                 Look::Refused
             }
+        }
+    }
+
+    /// The look at a file that cannot be opened for it.
+    fn without_file(path: &CStr, error: &io::Error) -> Look {
+        match error.raw_os_error() {
+            Some(libc::ENOENT) => Look::Absent,
+            // MPI's own open may find a descriptor a moment later.
+            Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EINTR) => {
+                tell_refused(path, error);
+                Look::Refused
+            }
+            _ => Look::Unclaimable,
         }
     }
 
@@ -278,14 +290,14 @@ fn tell_of_readers(descriptor: c_int) {
 }
 
 /// Says once that a file with locks cannot be locked.
-fn tell_refused(descriptor: c_int, error: &io::Error) {
+fn tell_refused(path: &CStr, error: &io::Error) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         say(format_args!(
             "rank {}: MPI_File_open: {}: cannot be locked behind its end: {error}; MPI serves it, and other handles do not see that this one \
-             may write it; end other processes' locks of the whole file, or allow more locks",
+             may write it; end other processes' locks of the whole file, or allow more locks and open files",
             job::own_rank(),
-            path_of(descriptor)
+            path.to_string_lossy()
         ));
     });
 }
@@ -427,6 +439,13 @@ mod tests {
         drop(second);
         let (mut one, mut other) = (of(), of());
         assert!(!one.become_owner() && !other.become_owner(), "of two who come at once none owns the file");
+    }
+
+    #[test]
+    fn a_handle_that_cannot_look_at_a_file_does_not_own_it() {
+        let owns = |errno| Look::without_file(c"file", &io::Error::from_raw_os_error(errno)).become_owner();
+        assert!([libc::EMFILE, libc::ENFILE, libc::ENOMEM, libc::EINTR].into_iter().all(|errno| !owns(errno)));
+        assert!(owns(libc::ENOENT) && owns(libc::EACCES), "there is nothing to claim");
     }
 
     #[test]
