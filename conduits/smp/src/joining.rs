@@ -57,14 +57,24 @@ pub fn join(address: &[u8], rank: u32, ranks: u32) -> Result<SmpConduit, Conduit
 ///
 /// A process stopped between its connection and its request is dropped as a stranger, so it tries again.
 pub(crate) fn ask(address: &[u8], rank: u32, ranks: u32) -> Result<(Objects, UnixStream), Refusal> {
+    ask_within(ANSWER_PATIENCE, address, rank, ranks)
+}
+
+/// As [`ask`], with its time-out.
+pub(crate) fn ask_within(
+    patience: Duration,
+    address: &[u8],
+    rank: u32,
+    ranks: u32,
+) -> Result<(Objects, UnixStream), Refusal> {
     let address = Address::parse(address).map_err(Refusal::Misled)?;
     // Room for the doorbells.
     raise_descriptor_limit(64 + 2 * u64::from(ranks))
         .map_err(|error| Refusal::Misled(format!("no room for so many descriptors: {error}")))?;
-    let late = Instant::now() + ANSWER_PATIENCE;
+    let late = Instant::now() + patience;
     loop {
         let begin = Instant::now();
-        let mut attempt = Attempt::begin(&address, rank, ranks)?;
+        let mut attempt = Attempt::begin(&address, rank, ranks, patience)?;
         match attempt.finish() {
             Ok(objects) => return Ok((objects, attempt.stream)),
             Err(error) if attempt.is_unheard(&error) && begin.elapsed() >= SILENCE && Instant::now() < late => {}
@@ -80,21 +90,22 @@ struct Attempt {
     request: Request,
     answer: HalfKey,
     received: Vec<OwnedFd>,
+    patience: Duration,
 }
 
 impl Attempt {
-    fn begin(address: &Address, rank: u32, ranks: u32) -> Result<Attempt, Refusal> {
+    fn begin(address: &Address, rank: u32, ranks: u32, patience: Duration) -> Result<Attempt, Refusal> {
         let [key, answer] = address.keys();
-        let (stream, first_party) = connect(address, ANSWER_PATIENCE)?;
+        let (stream, first_party) = connect(address, patience)?;
         let received = Vec::with_capacity(1 + 2 * ranks as usize);
-        Ok(Attempt { stream, first_party, request: Request::new(rank, ranks, key), answer, received })
+        Ok(Attempt { stream, first_party, request: Request::new(rank, ranks, key), answer, received, patience })
     }
 
     /// Sends the request, and receives the descriptors. An error of kind [`ErrorKind::Other`] is a refusal in words.
     fn finish(&mut self) -> io::Result<Objects> {
         tell(&self.stream, self.request.as_bytes())?;
         self.say_if_slow();
-        self.stream.set_read_timeout(Some(ANSWER_PATIENCE))?;
+        self.stream.set_read_timeout(Some(self.patience))?;
         let all = 1 + 2 * self.request.ranks as usize;
         while self.received.len() < all {
             let mut said = receive(&self.stream, &mut self.received, size_of::<Grant>())?;
@@ -141,7 +152,7 @@ impl Attempt {
             ErrorKind::WouldBlock => Refusal::Late(format!(
                 "waited {} s in vain for its shared memory from vgasnetrun or the first rank of this host{}; see whether that \
                  process is stopped",
-                ANSWER_PATIENCE.as_secs(),
+                self.patience.as_secs(),
                 self.pid_in_words()
             )),
             _ if self.is_unheard(&error) && is_of_other_user => Refusal::Misled(is_of_another(self.first_party)),

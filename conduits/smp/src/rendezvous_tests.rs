@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::handshake::ADDRESS_BYTES;
-use crate::joining::{Refusal, ask, entrust};
+use crate::joining::{Refusal, ask, ask_within, entrust};
 use crate::visitor::SILENCE;
 use std::io::{Read, Write};
 
@@ -140,6 +140,26 @@ fn a_launcher_that_answers_otherwise_is_told() {
         let why = asked.join().expect("no panic").expect_err("no job").to_string();
         assert!(why.starts_with(expected), "{why}");
     }
+}
+
+/// A first party that is stopped: at first its socket has room for a rank, then none.
+#[test]
+fn a_rank_that_waits_in_vain_says_for_what() {
+    let address = Address::random().expect("random numbers");
+    let listener = UnixListener::bind_addr(&address.socket().expect("a name")).expect("a socket");
+    // Room for one.
+    nix::sys::socket::listen(&listener, nix::sys::socket::Backlog::new(0).expect("small")).expect("a listener");
+    let ask = || ask_within(Duration::from_secs(1), address.text.as_bytes(), 0, 2).map(drop).expect_err("no job");
+    let begin = Instant::now();
+    let (pid, why) = (std::process::id(), ask());
+    let vain = format!(
+        "waited 1 s in vain for its shared memory from vgasnetrun or the first rank of this host, pid {pid}; see whether \
+         that process is stopped"
+    );
+    assert_eq!(why, Refusal::Late(vain));
+    assert!(begin.elapsed() >= Duration::from_secs(1));
+    // The first rank's connection still waits to be accepted.
+    assert_eq!(ask(), Refusal::Late("its socket had no room for this rank within 1 s".to_owned()));
 }
 
 /// A silent visitor, one with half a request, and a rank stopped before taking its descriptors delay no rank.
