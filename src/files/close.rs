@@ -5,34 +5,10 @@ use super::together::Collective;
 use super::unwritten::{Told, named, of_all};
 use super::{Call, FileError, Files, SharedFile};
 use std::io;
-use std::sync::atomic::Ordering;
 use vgasnet_engine::Unwritten;
 use vgasnet_protocol::coherence::Cause;
 use vgasnet_protocol::file_message::PageFilter;
 use vgasnet_storage::{NamedFile, errno_of};
-use vgasnet_sys::Signalproof;
-
-impl SharedFile {
-    pub(super) fn check_writable(&self) -> Result<(), FileError> {
-        if self.access.write {
-            return Ok(());
-        }
-        let path = self.path.display();
-        Err(FileError::argument(format!("{path}: it is not open to be written; open it with VGASNET_FILE_WRITE")))
-    }
-
-    pub(super) fn check_readable(&self) -> Result<(), FileError> {
-        if self.access.read {
-            return Ok(());
-        }
-        let path = self.path.display();
-        Err(FileError::argument(format!("{path}: it is not open to be read; open it with VGASNET_FILE_READ")))
-    }
-
-    pub(super) fn is_home(&self) -> bool {
-        self.stripes.homes.contains(&self.members.own())
-    }
-}
 
 impl Files {
     /// Brings all written data to the disk and gives the file its written length. Collective over the file's team.
@@ -43,14 +19,14 @@ impl Files {
     /// make another call.
     pub fn sync(&self, file: &Call<'_>) -> Result<(), FileError> {
         self.come_together(file, Collective::Sync)?;
-        if !file.access.write {
+        if !file.access().write {
             return self.refresh(file);
         }
         // Taken first: data written later may miss this sync.
         let again = file.take_written_again(|handle| self.ops.is_in_flight(handle));
         let written = self.hand_on(file);
         if written.is_err() {
-            file.state.again().give_back(again);
+            file.state().again().give_back(again);
             return written;
         }
         self.reach_disk(file, &again)
@@ -76,14 +52,14 @@ impl Files {
         self.unlock_all(&file);
         self.wait_for_begun(&file, Collective::Close);
         // A handed-over file has been written before.
-        let is_written = file.access.write && !file.is_handed_over.load(Ordering::Relaxed);
+        let is_written = file.access().write && !file.is_handed_over();
         let written = if is_written { self.write_last(&file) } else { Ok(()) };
-        self.driver().settle_file(file.space);
+        self.driver().settle_file(file.space());
         // All writes are done. The claim ends before any rank reports the file closed, so the file is free by then.
-        drop(Signalproof::lock(&file.claim).take());
-        file.members.meet()?;
-        self.driver().close_file(file.space);
-        file.members.disband()?;
+        file.end_claim();
+        file.members().meet()?;
+        self.driver().close_file(file.space());
+        file.members().disband()?;
         written
     }
 
@@ -92,19 +68,19 @@ impl Files {
     /// # Errors
     /// Some data could not be written.
     pub fn flush(&self, file: &SharedFile) -> Result<(), FileError> {
-        if !file.access.write {
+        if !file.access().write {
             return Ok(());
         }
-        file.state.settle_begun(|handle| self.ops.is_in_flight(handle));
+        file.state().settle_begun(|handle| self.ops.is_in_flight(handle));
         self.flush_written(file)?;
         self.extend_named(file)
     }
 
     pub(super) fn flush_written(&self, file: &SharedFile) -> Result<(), FileError> {
-        match self.driver().flush_file_alone(file.space, &file.stripes.homes) {
+        match self.driver().flush_file_alone(file.space(), &file.stripes().homes) {
             None => Ok(()),
             Some(Unwritten { cause, ranges }) => {
-                Err(FileError::unwritten(&file.path, cause, &named(&ranges, 0), Otherwise::Kept))
+                Err(FileError::unwritten(file.path(), cause, &named(&ranges, 0), Otherwise::Kept))
             }
         }
     }
@@ -113,12 +89,12 @@ impl Files {
     pub(super) fn write_all(&self, file: &SharedFile, otherwise: Otherwise) -> Result<(), FileError> {
         // Before this gather, ranks may still ship bytes to the blocks of a home. Without spilling there is nothing to
         // drain.
-        let all = file.members.gather([file.known_bytes(), u64::from(self.driver().spills())])?;
-        let mut unwritten = self.driver().flush_file(file.space);
+        let all = file.members().gather([file.known_bytes(), u64::from(self.driver().spills())])?;
+        let mut unwritten = self.driver().flush_file(file.space());
         if all.iter().any(|[_, spills]| *spills != 0) {
             // By now all ranks have passed their data to the homes, as far as the homes have accepted them.
-            file.members.meet()?;
-            unwritten = self.driver().drain_file(file.space);
+            file.members().meet()?;
+            unwritten = self.driver().drain_file(file.space());
         }
         let size = all.into_iter().map(|[end, _]| end).fold(0, u64::max);
         self.agree_written(file, unwritten.as_ref(), size, otherwise)
@@ -127,9 +103,9 @@ impl Files {
     /// Writes dirty pages missed by [`Files::write_all`]: on request, a page may have moved to a rank that had already
     /// written its own. The homes have it written.
     fn write_moved(&self, file: &SharedFile) -> Result<(), FileError> {
-        let home = file.is_home().then_some(file.members.own());
-        let cause = self.driver().recall_file(file.space, home.as_slice(), PageFilter::ALL);
-        let unwritten = self.driver().engine().unwritten(file.space);
+        let home = file.is_home().then_some(file.members().own());
+        let cause = self.driver().recall_file(file.space(), home.as_slice(), PageFilter::ALL);
+        let unwritten = self.driver().engine().unwritten(file.space());
         let unwritten = unwritten.or_else(|| cause.map(|cause| Unwritten { cause, ranges: Vec::new() }));
         self.agree_written(file, unwritten.as_ref(), u64::MAX, Otherwise::Kept)
     }
@@ -149,38 +125,38 @@ impl Files {
         size: u64,
         otherwise: Otherwise,
     ) -> Result<(), FileError> {
-        let causes = file.members.gather(unwritten.map_or(0, |unwritten| unwritten.cause.0))?;
+        let causes = file.members().gather(unwritten.map_or(0, |unwritten| unwritten.cause.0))?;
         if causes.iter().all(|cause| *cause == 0) {
             return Ok(());
         }
-        let all = file.members.gather(Told::new(unwritten))?;
+        let all = file.members().gather(Told::new(unwritten))?;
         let Some((cause, bytes)) = of_all(&all, size) else { return Ok(()) };
         // Also on ranks with nothing to write.
-        file.state.note_error(cause);
-        Err(FileError::unwritten(&file.path, cause, &bytes, otherwise))
+        file.state().note_error(cause);
+        Err(FileError::unwritten(file.path(), cause, &bytes, otherwise))
     }
 
     /// Waits for operations in progress: the program should have synced them before this call, which would miss their
     /// bytes.
     pub(super) fn wait_for_begun(&self, file: &SharedFile, call: Collective) {
-        let begun = file.state.settle_begun(|handle| self.ops.is_in_flight(handle));
+        let begun = file.state().settle_begun(|handle| self.ops.is_in_flight(handle));
         if begun == 0 {
             return;
         }
-        if file.state.must_tell_unsynced() {
-            let (rank, path, call) = (self.ops.space().rank.0, file.path.display(), call.name());
+        if file.state().must_tell_unsynced() {
+            let (rank, path, call) = (self.ops.space().rank.0, file.path().display(), call.name());
             (self.tell)(&format!(
                 "rank {rank}: {call}: {path}: waits for operations that were not synced ({begun} of them); sync each before"
             ));
         }
-        self.driver().wait_until(&|| file.state.settle_begun(|handle| self.ops.is_in_flight(handle)) == 0);
+        self.driver().wait_until(&|| file.state().settle_begun(|handle| self.ops.is_in_flight(handle)) == 0);
     }
 
     /// Gives the file exactly the written length: blocks are written whole, so it may be longer. The calling thread
     /// needs exclusive use of the bytes, on each rank of the team, or the cut could hit a write that begins. Operations
     /// in progress without a call have noted their ends.
     pub(super) fn give_end(&self, file: &SharedFile) -> Result<(), FileError> {
-        let ends = file.members.gather(file.known_bytes())?;
+        let ends = file.members().gather(file.known_bytes())?;
         let size = ends.into_iter().fold(0, u64::max);
         self.note_size(file, size);
         self.by_first(
@@ -198,18 +174,18 @@ impl Files {
         what: &str,
         work: impl FnOnce(&NamedFile) -> io::Result<()>,
     ) -> Result<(), FileError> {
-        let is_first = file.stripes.homes[0] == file.members.own();
-        let done = file.file.as_ref().filter(|_| is_first).map_or(Ok(()), |named| work(named));
+        let is_first = file.stripes().homes[0] == file.members().own();
+        let done = file.named().filter(|_| is_first).map_or(Ok(()), |named| work(named));
         self.agree(file, what, done.err().map(|error| errno_of(&error)))
     }
 
     /// Fails on all ranks if one has an error number.
     fn agree(&self, file: &SharedFile, what: &str, errno: Option<i32>) -> Result<(), FileError> {
-        let all = file.members.gather(errno.unwrap_or(0))?;
+        let all = file.members().gather(errno.unwrap_or(0))?;
         let failed = all.into_iter().find(|errno| *errno != 0);
         failed.map_or(Ok(()), |errno| {
-            file.state.note_error(Cause(errno as u32));
-            Err(FileError::io(&file.path, what, errno))
+            file.state().note_error(Cause(errno as u32));
+            Err(FileError::io(file.path(), what, errno))
         })
     }
 }

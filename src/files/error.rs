@@ -93,22 +93,22 @@ impl From<UserError> for FileError {
 impl SharedFile {
     /// The number of the file's first error on this rank, if there is one.
     pub fn first_error(&self) -> Option<i32> {
-        self.state.first_error().map(|Cause(errno)| errno as i32)
+        self.state().first_error().map(|Cause(errno)| errno as i32)
     }
 
     /// Count of the file's errors on this rank.
     pub fn errors(&self) -> u64 {
-        self.state.errors()
+        self.state().errors()
     }
 
     pub(super) fn failed(&self, what: &str, Cause(errno): Cause) -> FileError {
-        FileError::io(&self.path, what, errno as i32)
+        FileError::io(self.path(), what, errno as i32)
     }
 
     /// The error of a call that wrote none of these bytes, or not all.
     pub(super) fn not_written(&self, ranges: impl Iterator<Item = Bytes>, cause: Cause) -> FileError {
         stats::count(Row::FileRefused);
-        FileError::unwritten(&self.path, cause, &named(&ranges_of(ranges), 0), Otherwise::Kept)
+        FileError::unwritten(self.path(), cause, &named(&ranges_of(ranges), 0), Otherwise::Kept)
     }
 }
 
@@ -119,15 +119,16 @@ impl Files {
         file: &SharedFile,
         ranges: impl Iterator<Item = Bytes>,
     ) -> Result<(), FileError> {
-        let Some(Cause(errno)) = file.state.refusal() else { return Ok(()) };
+        let Some(Cause(errno)) = file.state().refusal() else { return Ok(()) };
         stats::count(Row::FileRefused);
-        file.state.note_error(Cause(errno));
-        if !file.state.must_tell_refusal() {
+        file.state().note_error(Cause(errno));
+        if !file.state().must_tell_refusal() {
             return Err(FileError::Again(errno as i32));
         }
-        let before = self.driver().engine().unwritten(file.space).map(|unwritten| unwritten.ranges).unwrap_or_default();
+        let before =
+            self.driver().engine().unwritten(file.space()).map(|unwritten| unwritten.ranges).unwrap_or_default();
         let bytes = format!("{} could not be written, so {}", named(&before, 0), named(&ranges_of(ranges), 0));
-        Err(FileError::unwritten(&file.path, Cause(errno), &bytes, Otherwise::Kept))
+        Err(FileError::unwritten(file.path(), Cause(errno), &bytes, Otherwise::Kept))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Looking up a file on each rank of the opening team, and comparing it with the first rank's file.
 
+use super::shared_file::OwnFile;
 use super::{FileError, Files, OpenArguments};
 use std::collections::BTreeSet;
 use std::io;
@@ -87,9 +88,9 @@ pub(super) struct Opened {
     pub file: Option<Arc<NamedFile>>,
     pub found: FoundFile,
     /// If the file is opened for writing.
-    pub written: Option<Written>,
+    written: Option<Written>,
     /// The same, at the first rank.
-    pub claim: Option<Claim>,
+    claim: Option<Claim>,
     /// Removed once all ranks have looked.
     mark: Option<Mark>,
 }
@@ -122,6 +123,11 @@ impl Opened {
             if file.is_new() && denied != 0 { file.deny(denied) } else { Ok(()) }
         })();
         finished.err().map_or(0, |error: io::Error| errno_of(&error) as u32)
+    }
+
+    /// What the rank keeps open, the file only if it sees the first rank's.
+    pub(super) fn take(&mut self, is_able: bool) -> OwnFile {
+        OwnFile::new(self.file.clone().filter(|_| is_able), self.written.take(), self.claim.take())
     }
 
     /// Undoes an open that failed on some rank: the file is as before.
@@ -186,7 +192,7 @@ impl Files {
     /// MPI has created the file: the next sync of this rank syncs its name as well.
     #[cfg(feature = "mpi")]
     pub fn note_new_name(&self, file: &super::SharedFile) {
-        file.file.iter().for_each(|named| named.note_new_name());
+        file.named().iter().for_each(|named| named.note_new_name());
     }
 
     /// Whether two ranks of the job are on the same host.

@@ -6,13 +6,18 @@
 
 use super::{FileError, Files, SharedFile};
 use std::os::fd::{AsRawFd, RawFd};
-use std::sync::atomic::Ordering;
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use vgasnet_protocol::file_message::{FileAsk, PageFilter};
 use vgasnet_storage::errno_of;
 
-fn ending(file: &SharedFile) -> MutexGuard<'_, ()> {
-    file.ending.lock().unwrap_or_else(PoisonError::into_inner)
+/// Excludes this rank's rescue of a file and its handover: a rescue never cuts what others have written.
+#[derive(Debug, Default)]
+pub(super) struct Ending(Mutex<()>);
+
+impl Ending {
+    fn begin(&self) -> MutexGuard<'_, ()> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Files {
@@ -21,25 +26,25 @@ impl Files {
     /// # Errors
     /// This rank does not see the file.
     pub fn descriptor(&self, file: &SharedFile) -> Result<RawFd, FileError> {
-        let descriptor = file.file.as_ref().and_then(|named| named.as_fd()).map(|file| file.as_raw_fd());
-        descriptor.ok_or_else(|| FileError::io(&file.path, "be handed over", libc::EOPNOTSUPP))
+        let descriptor = file.named().and_then(|named| named.as_fd()).map(|file| file.as_raw_fd());
+        descriptor.ok_or_else(|| FileError::io(file.path(), "be handed over", libc::EOPNOTSUPP))
     }
 
     /// Notes that the file is synced and no longer cached by its team, so closing it writes and cuts nothing. Each rank
     /// calls this before the first one closes the file, or lets others write it. Waits for a rescue by this rank.
     pub fn hand_over(&self, file: &SharedFile) {
-        let _no_rescue = ending(file);
-        file.is_handed_over.store(true, Ordering::Relaxed);
+        let _no_rescue = file.ending().begin();
+        file.note_handed_over();
     }
 
     /// Has the file's team hand the file over. Not collective.
     pub fn want_handed_over(&self, file: &SharedFile) {
-        self.driver().ask_of_file(std::iter::once(file.members.first()), file.space, FileAsk::HandOver, 0);
+        self.driver().ask_of_file(std::iter::once(file.members().first()), file.space(), FileAsk::HandOver, 0);
     }
 
     /// At the first rank: whether a rank wants the file handed over.
     pub fn is_wanted(&self, file: &SharedFile) -> bool {
-        file.state.is_wanted()
+        file.state().is_wanted()
     }
 
     /// Writes all ranks' data to the file system and cuts the file at their end. The other ranks' helpers do their
@@ -49,18 +54,18 @@ impl Files {
     /// Some data could not be written.
     pub fn rescue(&self, file: &SharedFile) -> Result<(), FileError> {
         // Nobody else writes the file before this rank, too, has handed it over.
-        let _not_handed_over = ending(file);
-        if !file.access.write || file.is_handed_over.load(Ordering::Relaxed) {
+        let _not_handed_over = file.ending().begin();
+        if !file.access().write || file.is_handed_over() {
             return Ok(());
         }
         self.flush(file)?;
-        let cause = self.driver().recall_file(file.space, &file.stripes.homes, PageFilter::ALL);
+        let cause = self.driver().recall_file(file.space(), &file.stripes().homes, PageFilter::ALL);
         if let Some(cause) = cause {
             return Err(file.failed("be written", cause));
         }
         // Blocks are written whole, so the file may be too long.
         let cut = self.cut_to_end(file);
-        cut.map_err(|error| FileError::io(&file.path, "get its size", errno_of(&error)))
+        cut.map_err(|error| FileError::io(file.path(), "get its size", errno_of(&error)))
     }
 
     /// Whether this rank's MPI program may cache one more file for writing. If so, it is counted.

@@ -53,8 +53,8 @@ impl Files {
         // No call in the new mode starts on any rank while one in the old mode is in progress on another.
         let alone = file.bar();
         self.wait_for_begun(&alone, Collective::SetAtomic(is_atomic));
-        file.members.meet()?;
-        alone.locks.is_atomic.store(is_atomic, Ordering::Relaxed);
+        file.members().meet()?;
+        alone.locks().is_atomic.store(is_atomic, Ordering::Relaxed);
         Ok(())
     }
 
@@ -63,14 +63,14 @@ impl Files {
     /// # Errors
     /// The range is empty, or its end is not below 2^64.
     pub fn lock(&self, file: &SharedFile, offset: u64, len: u64, mode: LockMode) -> Result<(), FileError> {
-        let path = file.path.display();
+        let path = file.path().display();
         let Some(end) = offset.checked_add(len).filter(|_| len > 0) else {
             return Err(FileError::argument(format!(
                 "{path}: a lock of {len} bytes from {offset} on; give at least one byte, and an end below 2^64"
             )));
         };
         let id = self.wait_for_lock(file, LockPurpose::Program, &[LockRange { start: offset, end, mode }]);
-        Signalproof::lock(&file.locks.held).push(Held { offset, len, id });
+        Signalproof::lock(&file.locks().held).push(Held { offset, len, id });
         Ok(())
     }
 
@@ -79,8 +79,8 @@ impl Files {
     /// # Errors
     /// This rank has no lock of exactly this range.
     pub fn unlock(&self, file: &SharedFile, offset: u64, len: u64) -> Result<(), FileError> {
-        let Some(id) = file.locks.take(offset, len) else {
-            let path = file.path.display();
+        let Some(id) = file.locks().take(offset, len) else {
+            let path = file.path().display();
             return Err(FileError::argument(format!(
                 "{path}: {len} bytes from {offset} on are not locked by this rank; unlock what was locked, with the same bytes"
             )));
@@ -91,7 +91,7 @@ impl Files {
 
     /// Releases all locks of the program: the file is being closed.
     pub(super) fn unlock_all(&self, file: &SharedFile) {
-        let held = std::mem::take(&mut *Signalproof::lock(&file.locks.held));
+        let held = std::mem::take(&mut *Signalproof::lock(&file.locks().held));
         held.into_iter().for_each(|held| self.driver().unlock_bytes(held.id));
     }
 
@@ -103,7 +103,7 @@ impl Files {
         bytes: impl Iterator<Item = Bytes>,
         body: impl FnOnce() -> R,
     ) -> R {
-        if !file.locks.are_calls_atomic() {
+        if !file.locks().are_calls_atomic() {
             return body();
         }
         let range = |bytes: Bytes| LockRange { start: bytes.offset, end: bytes.offset + bytes.len as u64, mode };
@@ -117,6 +117,12 @@ impl Files {
     fn wait_for_lock(&self, file: &SharedFile, purpose: LockPurpose, ranges: &[LockRange]) -> LockId {
         let page_bytes = self.ops.space().page_bytes() as u64;
         let _waiting = stats::wait(Row::WaitLock);
-        self.driver().lock_bytes(LockRequest { file: file.space, purpose, stripes: &file.stripes, page_bytes, ranges })
+        self.driver().lock_bytes(LockRequest {
+            file: file.space(),
+            purpose,
+            stripes: file.stripes(),
+            page_bytes,
+            ranges,
+        })
     }
 }

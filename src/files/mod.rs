@@ -23,6 +23,7 @@ mod open;
 mod open_pointer;
 mod pointer;
 mod refresh;
+mod shared_file;
 mod size;
 mod table;
 mod together;
@@ -32,23 +33,19 @@ mod unwritten;
 pub use error::FileError;
 pub use lists::{FileRange, Lists};
 pub use open::{Access, OpenArguments};
+pub use shared_file::SharedFile;
 pub use table::Call;
 pub use transfer::Bytes;
 
 use crate::coll::Coll;
 use crate::ops::Ops;
 use calls::Use;
-use found::{Writing, Written};
-use length::Length;
-use locks::Locks;
-use members::Members;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU32};
-use std::sync::{Arc, Mutex};
+use found::Writing;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use table::Table;
-use vgasnet_engine::{Driver, FileState};
-use vgasnet_protocol::{Space, Stripes};
-use vgasnet_storage::{Claim, NamedFile, Warn};
+use vgasnet_engine::Driver;
+use vgasnet_storage::Warn;
 
 /// The shared files of an attached rank.
 pub struct Files {
@@ -60,29 +57,6 @@ pub struct Files {
     writing: Writing,
     /// Takes lines for the user.
     tell: Warn,
-}
-
-/// An open file.
-pub struct SharedFile {
-    space: Space,
-    path: PathBuf,
-    access: Access,
-    members: Members,
-    stripes: Stripes,
-    /// The file, if this rank sees it.
-    file: Option<Arc<NamedFile>>,
-    /// If the file is open for writing: no other handle of this rank writes it.
-    _written: Option<Written>,
-    /// The same, at the first rank: no other team or job writes it.
-    claim: Mutex<Option<Claim>>,
-    length: Length,
-    state: Arc<FileState>,
-    #[cfg(feature = "mpi")]
-    /// Held while this rank rescues the file, and to hand it over: a rescue never cuts what others have written.
-    ending: Mutex<()>,
-    /// The team caches nothing of the file any more, and others may write it: its size is the file system's.
-    is_handed_over: AtomicBool,
-    locks: Locks,
 }
 
 impl Files {

@@ -1,17 +1,16 @@
 //! Opening a file: collective, on all ranks of a team or on none.
 
 use super::found::{FoundFile, Opened};
-use super::length::Length;
-use super::locks::Locks;
 use super::members::Members;
+use super::shared_file::Facts;
 use super::transfer::PAGES_MAX;
 use super::{FileError, Files, SharedFile};
 use std::ffi::OsStr;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use vgasnet_engine::FileState;
 use vgasnet_memory::STRIPE_BYTES;
 use vgasnet_protocol::{Rank, Space, Stripes};
@@ -133,22 +132,15 @@ impl Files {
         }
         let others = members.iter().skip(1).filter(|_| me == 0).map(|rank| Rank(*rank)).collect();
         let home = opened.file.clone().filter(|_| homes.contains(&Rank(members[me as usize])));
-        let file = SharedFile {
+        let own = opened.take(is_able);
+        let facts = Facts {
             space: Space::of_file(told.number),
             path: path.to_owned(),
             access: arguments.access,
-            file: opened.file.clone().filter(|_| is_able),
-            _written: opened.written.take(),
-            claim: Mutex::new(opened.claim.take()),
-            length: Length::new(size_bytes),
-            state: Arc::new(FileState::new(others, pointer, home)),
-            #[cfg(feature = "mpi")]
-            ending: Mutex::new(()),
-            is_handed_over: AtomicBool::new(false),
-            locks: Locks::new(arguments.atomic),
-            stripes: self.stripes(homes, arguments.stripe_bytes),
             members: Members::new(Arc::clone(&self.coll), team, members, me),
+            stripes: self.stripes(homes, arguments.stripe_bytes),
         };
+        let file = SharedFile::new(facts, own, FileState::new(others, pointer, home), size_bytes, arguments.atomic);
         let errno = if me == 0 { opened.finish(arguments) } else { 0 };
         self.begin(&file, size_bytes, errno)?;
         Ok(file)
@@ -163,15 +155,15 @@ impl Files {
 
     /// Registers the file with the engines of all ranks. Fails on all if one has an error number.
     pub(super) fn begin(&self, file: &SharedFile, size_bytes: u64, errno: u32) -> Result<(), FileError> {
-        let (page_bytes, stripes) = (self.ops.space().page_bytes() as u64, file.stripes.clone());
+        let (page_bytes, stripes) = (self.ops.space().page_bytes() as u64, file.stripes().clone());
         let pages = size_bytes.div_ceil(page_bytes) as u32;
-        let (named, state) = (file.file.clone(), Arc::clone(&file.state));
-        self.driver().engine().open_file(file.space, stripes, pages, named, state);
+        let (named, state) = (file.named().cloned(), Arc::clone(file.state()));
+        self.driver().engine().open_file(file.space(), stripes, pages, named, state);
         // Other ranks may ask this one about the file once all have registered it.
-        let all = file.members.gather(errno)?;
+        let all = file.members().gather(errno)?;
         let Some(errno) = all.into_iter().find(|errno| *errno != 0) else { return Ok(()) };
-        self.driver().close_file(file.space);
-        Err(FileError::io(&file.path, "be opened", errno as i32))
+        self.driver().close_file(file.space());
+        Err(FileError::io(file.path(), "be opened", errno as i32))
     }
 
     fn check(&self, arguments: &OpenArguments<'_>) -> Result<PathBuf, FileError> {

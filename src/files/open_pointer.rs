@@ -1,13 +1,12 @@
 //! A shared pointer for the ranks of a second handle of an MPI program's file. It is a file without bytes: nothing is
 //! opened, so it needs neither a path nor a permission.
 
-use super::length::Length;
-use super::locks::Locks;
 use super::members::Members;
+use super::shared_file::{Facts, OwnFile};
 use super::{Access, FileError, Files, SharedFile};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use vgasnet_engine::FileState;
 use vgasnet_protocol::{Rank, Space};
 
@@ -39,21 +38,14 @@ impl Files {
         let others = ranks().skip(1).filter(|_| me == 0).collect();
         let stripes = self.stripes(ranks().collect(), 0);
         let team = self.coll.team_of_file(members.clone(), me, number)?;
-        let file = SharedFile {
+        let facts = Facts {
             space: Space::of_file(number),
             path: PathBuf::from("a shared pointer"),
             access: Access { read: false, write: false },
-            file: None,
-            _written: None,
-            claim: Mutex::new(None),
-            length: Length::new(0),
-            state: Arc::new(FileState::new(others, pointer, None)),
-            ending: Mutex::new(()),
-            is_handed_over: AtomicBool::new(false),
-            locks: Locks::new(false),
-            stripes,
             members: Members::new(Arc::clone(&self.coll), team, members, me),
+            stripes,
         };
+        let file = SharedFile::new(facts, OwnFile::default(), FileState::new(others, pointer, None), 0, false);
         self.begin(&file, 0, 0)?;
         Ok(reserved.open(file))
     }

@@ -12,18 +12,18 @@ impl Files {
     pub(super) fn refresh(&self, file: &Call<'_>) -> Result<(), FileError> {
         let file = &*file.bar();
         self.wait_for_begun(file, Collective::Sync);
-        self.driver().settle_file(file.space);
+        self.driver().settle_file(file.space());
         let mut size_bytes = 0;
         self.by_first(file, "get its size", |named| {
             size_bytes = named.size_bytes()?;
             Ok(())
         })?;
-        self.driver().settle_file_at_home(file.space);
-        let size_bytes = file.members.gather(size_bytes)?.into_iter().fold(0, u64::max);
+        self.driver().settle_file_at_home(file.space());
+        let size_bytes = file.members().gather(size_bytes)?.into_iter().fold(0, u64::max);
         let pages = size_bytes.div_ceil(self.ops.space().page_bytes() as u64) as u32;
-        self.driver().cut_file(file.space, 0, pages);
-        file.length.set(size_bytes);
+        self.driver().cut_file(file.space(), 0, pages);
+        file.length().set(size_bytes);
         // Until all ranks have dropped their pages, one could fetch an old page from another.
-        file.members.meet()
+        file.members().meet()
     }
 }

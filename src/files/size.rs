@@ -22,7 +22,7 @@ const NUMBER_BYTES: u64 = 4;
 impl SharedFile {
     /// The file's size in bytes, as far as this rank knows.
     pub(super) fn known_bytes(&self) -> u64 {
-        self.length.known().max(self.state.written_end())
+        self.length().known().max(self.state().written_end())
     }
 }
 
@@ -31,7 +31,7 @@ impl SharedFile {
 pub(super) fn note_end(file: &SharedFile, Bytes { offset, len }: Bytes) {
     let end = offset + len as u64;
     if len > 0 {
-        file.state.note_written_end(end);
+        file.state().note_written_end(end);
     }
 }
 
@@ -46,8 +46,8 @@ fn range_of(Bytes { offset, len }: Bytes) -> Range<u64> {
 impl SharedFile {
     /// Notes a successful write, which may repeat data of a failed sync.
     pub(super) fn note_again(&self, bytes: impl Iterator<Item = Bytes>) {
-        if self.state.again().is_doubted() {
-            bytes.for_each(|bytes| self.state.again().note(range_of(bytes)));
+        if self.state().again().is_doubted() {
+            bytes.for_each(|bytes| self.state().again().note(range_of(bytes)));
         }
     }
 }
@@ -57,7 +57,7 @@ impl Files {
     /// sets its size.
     #[inline]
     pub(super) fn intend(&self, file: &SharedFile, Bytes { offset, len }: Bytes) {
-        if len > 0 && file.state.intend_end(offset + len as u64) {
+        if len > 0 && file.state().intend_end(offset + len as u64) {
             self.wait_for_holder(file);
         }
     }
@@ -65,9 +65,9 @@ impl Files {
     #[cold]
     fn wait_for_holder(&self, file: &SharedFile) {
         let end = Instant::now() + HOLD_PATIENCE;
-        self.driver().wait_until_or(&|| !file.state.is_end_held(), Some(end));
-        if file.state.is_end_held() {
-            file.state.abandon_holds();
+        self.driver().wait_until_or(&|| !file.state().is_end_held(), Some(end));
+        if file.state().is_end_held() {
+            file.state().abandon_holds();
         }
     }
 
@@ -77,30 +77,30 @@ impl Files {
     /// The file system has refused, or other ranks have answered too late.
     #[cfg(feature = "mpi")]
     pub(super) fn cut_to_end(&self, file: &SharedFile) -> std::io::Result<()> {
-        let Some(named) = &file.file else { return Ok(()) };
+        let Some(named) = file.named() else { return Ok(()) };
         let (driver, start) = (self.driver(), Instant::now());
-        let members = || file.members.ranks();
-        let answers = driver.ask_of_file(members(), file.space, FileAsk::HoldEnd, 0);
+        let members = || file.members().ranks();
+        let answers = driver.ask_of_file(members(), file.space(), FileAsk::HoldEnd, 0);
         let end = answers.iter().map(|answer| answer.value).fold(file.known_bytes(), u64::max);
         let cut = named.size_bytes().and_then(|bytes| match bytes > end {
             true if start.elapsed() > HOLD_PATIENCE / 2 => Err(std::io::Error::from_raw_os_error(libc::ETIMEDOUT)),
             true => named.set_size(end),
             false => Ok(()),
         });
-        driver.ask_of_file(members(), file.space, FileAsk::ReleaseEnd, 0);
+        driver.ask_of_file(members(), file.space(), FileAsk::ReleaseEnd, 0);
         cut
     }
 
     /// The size of the file in bytes, up to which a read starting now finds data.
     pub fn size(&self, file: &SharedFile) -> u64 {
-        if !file.access.write {
+        if !file.access().write {
             return file.known_bytes();
         }
         let driver = self.driver();
-        let answers = if file.members.ranks().len() <= ASKED_MAX {
-            driver.ask_of_file(file.members.others(), file.space, FileAsk::End, 0)
+        let answers = if file.members().ranks().len() <= ASKED_MAX {
+            driver.ask_of_file(file.members().others(), file.space(), FileAsk::End, 0)
         } else {
-            driver.ask_of_file(std::iter::once(file.members.first()), file.space, FileAsk::Size, 0)
+            driver.ask_of_file(std::iter::once(file.members().first()), file.space(), FileAsk::Size, 0)
         };
         let end = answers.iter().map(|answer| answer.value).fold(file.known_bytes(), u64::max);
         self.note_size(file, end);
@@ -118,7 +118,7 @@ impl Files {
     pub(super) fn note_written(&self, file: &SharedFile, bytes: Bytes) {
         note_end(file, bytes);
         if let Some(pages) = self.pages_of(bytes) {
-            file.state.note_written_pages(pages);
+            file.state().note_written_pages(pages);
         }
     }
 
@@ -126,11 +126,11 @@ impl Files {
     pub(super) fn note_begun(&self, file: &SharedFile, bytes: Bytes, handle: Option<Handle>, is_write: bool) {
         let pages = self.pages_of(bytes).filter(|_| is_write).unwrap_or_default();
         if is_write {
-            file.state.again().note_begun(range_of(bytes), || file.errors());
+            file.state().again().note_begun(range_of(bytes), || file.errors());
         }
         match handle {
-            Some(handle) => file.state.note_begun(handle, pages, |handle| self.ops.is_in_flight(handle)),
-            None => file.state.note_written_pages(pages),
+            Some(handle) => file.state().note_begun(handle, pages, |handle| self.ops.is_in_flight(handle)),
+            None => file.state().note_written_pages(pages),
         }
     }
 
@@ -142,9 +142,9 @@ impl Files {
 
     /// Raises the known size to at least `bytes`.
     pub(super) fn note_size(&self, file: &SharedFile, bytes: u64) {
-        if file.length.raise(bytes) {
+        if file.length().raise(bytes) {
             let pages = bytes.div_ceil(self.page_bytes()) as u32;
-            self.driver().engine().note_end(file.space, pages);
+            self.driver().engine().note_end(file.space(), pages);
         }
     }
 
@@ -156,7 +156,7 @@ impl Files {
     pub fn extend(&self, file: &SharedFile, bytes: u64) -> Result<(), FileError> {
         self.check_size(file, bytes)?;
         note_end(file, Bytes { offset: 0, len: bytes as usize });
-        file.length.extend(bytes);
+        file.length().extend(bytes);
         Ok(())
     }
 
@@ -166,15 +166,15 @@ impl Files {
     /// # Errors
     /// The file system refuses it for another reason.
     pub(super) fn extend_named(&self, file: &SharedFile) -> Result<(), FileError> {
-        let end = file.length.extension();
+        let end = file.length().extension();
         let Some(last) = end.checked_sub(1) else { return Ok(()) };
-        match file.file.as_ref().map_or(Ok(false), |named| named.extend(end)) {
+        match file.named().map_or(Ok(false), |named| named.extend(end)) {
             Ok(true) => {}
             Ok(false) => self.write_block(file, Bytes { offset: last, len: 1 })?,
             Err(error) if matches!(errno_of(&error), libc::ENOSPC | libc::EDQUOT) => return Ok(()),
             Err(error) => return Err(file.failed("get its size", Cause(errno_of(&error).unsigned_abs()))),
         }
-        file.length.end_extension(end);
+        file.length().end_extension(end);
         Ok(())
     }
 
@@ -208,17 +208,17 @@ impl Files {
         self.give_end(file)?;
         let resized = self.by_first(file, "change its size", |named| named.set_size(bytes));
         if resized.is_ok() {
-            file.length.forget_extension();
+            file.length().forget_extension();
             // The last page is read again, without the bytes behind the new end.
             self.forget_behind(file, bytes / self.page_bytes(), bytes)?;
         }
-        file.members.meet()?;
+        file.members().meet()?;
         resized
     }
 
     /// Whether the file is longer on some rank. All ranks learn its size.
     fn is_longer(&self, file: &SharedFile, bytes: u64) -> Result<bool, FileError> {
-        let ends = file.members.gather(file.known_bytes())?;
+        let ends = file.members().gather(file.known_bytes())?;
         let size = ends.into_iter().fold(0, u64::max);
         self.note_size(file, size);
         Ok(size > bytes)
@@ -233,24 +233,24 @@ impl Files {
         self.write_all(file, Otherwise::Kept).inspect_err(|_| {
             // The last page stays, and its bytes behind the new end must not come back.
             let zeros = vec![0_u8; end.min(size).saturating_sub(bytes) as usize];
-            let tail = Bytes { offset: bytes, len: if file.members.is_first() { zeros.len() } else { 0 } };
+            let tail = Bytes { offset: bytes, len: if file.members().is_first() { zeros.len() } else { 0 } };
             // SAFETY: the buffer has as many bytes, and is outside the segment.
             let zeroed = unsafe { self.transfer(file, Operation::Put(zeros.as_ptr()), tail) };
             // The caller learns of the failed write anyway.
-            zeroed.err().into_iter().for_each(|cause| file.state.note_error(cause));
+            zeroed.err().into_iter().for_each(|cause| file.state().note_error(cause));
         })
     }
 
     /// Has all ranks drop the pages from `first` on. The file has `bytes` bytes now.
     fn forget_behind(&self, file: &SharedFile, first: u64, bytes: u64) -> Result<(), FileError> {
-        self.driver().settle_file(file.space);
-        file.members.meet()?;
-        self.driver().settle_file_at_home(file.space);
-        file.members.meet()?;
-        self.driver().cut_file(file.space, first as u32, bytes.div_ceil(self.page_bytes()) as u32);
-        file.state.forget_end();
-        file.length.set(bytes);
-        file.file.iter().for_each(|named| named.note_cut(bytes));
+        self.driver().settle_file(file.space());
+        file.members().meet()?;
+        self.driver().settle_file_at_home(file.space());
+        file.members().meet()?;
+        self.driver().cut_file(file.space(), first as u32, bytes.div_ceil(self.page_bytes()) as u32);
+        file.state().forget_end();
+        file.length().set(bytes);
+        file.named().iter().for_each(|named| named.note_cut(bytes));
         Ok(())
     }
 
@@ -284,6 +284,6 @@ impl Files {
     /// Fails unless the file may get this size.
     fn check_size(&self, file: &SharedFile, bytes: u64) -> Result<(), FileError> {
         file.check_writable()?;
-        self.end_of(&file.path, 0, bytes).map(drop)
+        self.end_of(file.path(), 0, bytes).map(drop)
     }
 }

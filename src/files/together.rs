@@ -67,11 +67,11 @@ impl Files {
         let mine = call.joint();
         let tell = || self.tell_alone(file, call);
         let is_checked = self.ops.is_strict().then_some(&tell as &dyn Fn());
-        let all = file.members.gather_or_tell(mine, is_checked)?;
-        let Some((rank, other)) = file.members.ranks().zip(all).find(|(_, joint)| *joint != mine) else {
+        let all = file.members().gather_or_tell(mine, is_checked)?;
+        let Some((rank, other)) = file.members().ranks().zip(all).find(|(_, joint)| *joint != mine) else {
             return Ok(());
         };
-        let (path, name) = (file.path.display(), other.name());
+        let (path, name) = (file.path().display(), other.name());
         Err(FileError::argument(if other.name == mine.name {
             format!(
                 "{path}: rank {} of the job gives {} in place of {}; give the same on all ranks of the team",
@@ -87,7 +87,7 @@ impl Files {
 
     /// Reports a wait for other ranks. They may just be late, so only a user who has asked for checks is told.
     fn tell_alone(&self, file: &SharedFile, call: Collective) {
-        let (rank, path, call) = (self.ops.space().rank.0, file.path.display(), call.name());
+        let (rank, path, call) = (self.ops.space().rank.0, file.path().display(), call.name());
         (self.tell)(&format!(
             "rank {rank}: {call}: {path}: other ranks of the team have not come for {} s; call it on all of them",
             SLOW.as_secs()

@@ -93,7 +93,7 @@ impl Files {
         bytes: Bytes,
         to: *mut u8,
     ) -> Result<(usize, Option<Handle>), FileError> {
-        if file.locks.are_calls_atomic() {
+        if file.locks().are_calls_atomic() {
             // SAFETY: `to` is valid for as many bytes until the handle has been synced.
             return unsafe { self.read(file, bytes, to) }.map(|read| (read, None));
         }
@@ -121,7 +121,7 @@ impl Files {
         bytes: Bytes,
         from: *const u8,
     ) -> Result<Option<Handle>, FileError> {
-        if file.locks.are_calls_atomic() {
+        if file.locks().are_calls_atomic() {
             // SAFETY: `from` is valid for as many bytes until the handle has been synced.
             return unsafe { self.write(file, bytes, from) }.map(|()| None);
         }
@@ -145,7 +145,7 @@ impl Files {
         if bytes.offset < end {
             let page_bytes = self.ops.space().page_bytes() as u64;
             let pages = (bytes.offset / page_bytes) as u32..=((end - 1) / page_bytes) as u32;
-            self.ops.advise_pages(file.space, &pages, advice);
+            self.ops.advise_pages(file.space(), &pages, advice);
         }
         Ok(())
     }
@@ -166,10 +166,10 @@ impl Files {
         if is_null && len > 0 {
             return Err(FileError::argument(format!(
                 "{}: {len} bytes at a null pointer; give the address of memory of that size",
-                file.path.display()
+                file.path().display()
             )));
         }
-        self.end_of(&file.path, offset, len as u64)
+        self.end_of(file.path(), offset, len as u64)
     }
 
     /// The same for a file that need not be open.
@@ -245,7 +245,7 @@ impl Files {
 
     /// Splits a range into pieces of pages.
     pub(super) fn pieces(&self, file: &SharedFile, bytes: Bytes) -> impl Iterator<Item = Piece> + use<> {
-        let (page_bytes, space) = (self.ops.space().page_bytes(), file.space);
+        let (page_bytes, space) = (self.ops.space().page_bytes(), file.space());
         let mut at = 0;
         std::iter::from_fn(move || {
             let left = bytes.len - at;
