@@ -32,7 +32,7 @@ pub(super) fn opened() -> Result<&'static Runtime, Refusal> {
     Ok(runtime)
 }
 
-/// Does a transfer.
+/// Does a transfer, of a number without the shortcut.
 ///
 /// # Safety
 /// As for `Ops::transfer`.
@@ -40,6 +40,31 @@ pub(super) fn opened() -> Result<&'static Runtime, Refusal> {
 pub(super) unsafe fn transfer(operation: Operation, remote: Remote) -> Result<(), Refusal> {
     // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
     Ok(unsafe { opened()?.ops().transfer(operation, remote) }?)
+}
+
+/// Does a get, of a number by the shortcut if its page is resident.
+///
+/// # Safety
+/// `to` is null, or valid for `remote.len_bytes` bytes.
+pub(super) unsafe fn get_any(to: *mut u8, remote: Remote) -> Result<(), Refusal> {
+    // SAFETY: `to` is null, or valid for `remote.len_bytes` bytes.
+    unsafe {
+        let Remote { rank, address, len_bytes } = remote;
+        if SHORTCUT.get_to(to, rank, address, len_bytes) { Ok(()) } else { transfer(Operation::Get(to), remote) }
+    }
+}
+
+/// Does a put, of a number by the shortcut if its page is resident.
+///
+/// # Safety
+/// `from` is null, or valid for `remote.len_bytes` bytes.
+pub(super) unsafe fn put_any(from: *const u8, remote: Remote) -> Result<(), Refusal> {
+    // SAFETY: `from` is null, or valid for `remote.len_bytes` bytes.
+    unsafe {
+        let Remote { rank, address, len_bytes } = remote;
+        let put = SHORTCUT.put_from(from, rank, address, len_bytes);
+        if is_done(put) { Ok(()) } else { transfer(Operation::Put(from), remote) }
+    }
 }
 
 /// Starts a transfer with an explicit handle.

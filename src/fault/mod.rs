@@ -295,7 +295,7 @@ impl FaultState {
         // SAFETY: `context` is the ucontext of the calling signal handler.
         let may_drive = self.driver.drives_in_faults() && unsafe { may_drive(context) };
         // SAFETY: `context` is the ucontext of the calling signal handler.
-        if !unsafe { self.fetch((address, access), takes_block, may_drive, context) } {
+        if !unsafe { self.wait_for_page((address, access), takes_block, may_drive, context) } {
             // The instruction runs again, and hits or faults again.
             return;
         }
@@ -324,7 +324,7 @@ impl FaultState {
     ///
     /// # Safety
     /// `context` is the ucontext of the calling signal handler.
-    unsafe fn fetch(
+    unsafe fn wait_for_page(
         &self,
         (address, access): (usize, Access),
         takes_block: bool,

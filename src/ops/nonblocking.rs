@@ -196,7 +196,7 @@ impl Ops {
         let get = Operation::Get(low_order);
         // SAFETY: the value has room for eight bytes, and belongs to this get until `wait_value` ends the completion.
         let started = unsafe {
-            if self.hits.small(get, remote) {
+            if self.hits.get_number(low_order, remote) || self.hits.small(get, remote) {
                 Ok(())
             } else {
                 self.resolve(get, remote).and_then(|resolved| self.start_missing(resolved, completion))

@@ -1,9 +1,7 @@
 /* MPI for Rust, which cannot call it directly: handles, constants and types differ between implementations.
  * Functions that return an int return MPI's error code, unless stated otherwise. */
 #include "layer.h"
-#include <sched.h>
 #include <string.h>
-#include <time.h>
 
 #ifdef OPEN_MPI
 /* The request of operations complete from the beginning. No header declares it. */
@@ -48,22 +46,11 @@ int vgasnet_mpi_cache_place(uint64_t comm, int *rank, int *ranks) {
     return error ? error : NEXT(Comm_size)(TO_HANDLE(MPI_Comm, comm), ranks);
 }
 
-/* Calls on_late once if other ranks have not come after ten seconds. */
+/* Collective: gathers bytes, with a call of on_late as in vgasnet_mpi_front_complete. */
 int vgasnet_mpi_cache_gather(uint64_t comm, const void *mine, void *all, int bytes, void (*on_late)(void)) {
     MPI_Request request;
-    int is_complete = 0;
-    time_t start = time(NULL);
     int error = NEXT(Iallgather)(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, TO_HANDLE(MPI_Comm, comm), &request);
-    while (!error && !is_complete) {
-        error = NEXT(Test)(&request, &is_complete, MPI_STATUS_IGNORE);
-        if (is_complete) break;
-        sched_yield();
-        if (on_late != NULL && time(NULL) - start > 10) {
-            on_late();
-            on_late = NULL;
-        }
-    }
-    return error;
+    return error ? error : vgasnet_mpi_front_complete(request, NEXT(Test), on_late);
 }
 
 /* The ranks of a group's members in the window's group. Returns their number, or -1. */

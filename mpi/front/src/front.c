@@ -3,7 +3,9 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
+#include <time.h>
 
 #ifdef OPEN_MPI
 _Static_assert(sizeof(MPI_Win) == 8 && sizeof(MPI_Request) == 8 && sizeof(MPI_Datatype) == 8, "handles are pointers");
@@ -125,3 +127,16 @@ uint64_t vgasnet_mpi_front_op_of(int handle) { return FROM_HANDLE(PMPI_Op_f2c(ha
 uint64_t vgasnet_mpi_front_request_of(int handle) { return FROM_HANDLE(PMPI_Request_f2c(handle)); }
 int vgasnet_mpi_front_file_to(uint64_t handle) { return PMPI_File_c2f(TO_HANDLE(MPI_File, handle)); }
 int vgasnet_mpi_front_request_to(const void *place) { return PMPI_Request_c2f(*(const MPI_Request *)place); }
+
+int vgasnet_mpi_front_complete(MPI_Request request, int (*test)(MPI_Request *, int *, MPI_Status *), void (*on_late)(void)) {
+    time_t start = time(NULL);
+    for (;;) {
+        int is_complete = 0, error = test(&request, &is_complete, MPI_STATUS_IGNORE);
+        if (error || is_complete) return error;
+        sched_yield();
+        if (on_late != NULL && time(NULL) - start > 10) {
+            on_late();
+            on_late = NULL;
+        }
+    }
+}

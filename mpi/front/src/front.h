@@ -22,6 +22,10 @@ void *vgasnet_mpi_front_find(const char *name, const char *other_name);
 #define FIND_OWN(name) \
     if ((NEXT(name) = vgasnet_mpi_front_find("PMPI_" #name, "MPI_" #name)) == NULL) return "MPI_" #name;
 
+/* Completes a collective operation by MPI's function Test. A job may have ranks without the library, which never come:
+ * calls on_late once if some have not come after ten seconds. */
+int vgasnet_mpi_front_complete(MPI_Request request, int (*test)(MPI_Request *, int *, MPI_Status *), void (*on_late)(void));
+
 /* dup_quietly: a communicator with the processes of comm and with error handler MPI_ERRORS_RETURN. An error of the
  * duplication is returned as well, and does not reach the program's error handler. NEXT has Comm_dup,
  * Comm_get_errhandler, Comm_set_errhandler and Errhandler_free. */

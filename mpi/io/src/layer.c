@@ -1,10 +1,8 @@
 /* MPI for Rust, which cannot call it directly: handles, constants and types differ between implementations.
  * Functions that return an int return MPI's error code, unless stated otherwise. */
 #include "layer.h"
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 struct vgasnet_mpi_io_next vgasnet_mpi_io_next;
 
@@ -161,23 +159,11 @@ int vgasnet_mpi_io_least(uint64_t comm, int *numbers, int count) {
     return NEXT(Allreduce)(MPI_IN_PLACE, numbers, count, MPI_INT, MPI_MIN, TO_HANDLE(MPI_Comm, comm));
 }
 
-/* Collective: the same for one number. A job may have ranks without the library, which never come: calls on_late once if
- * some have not come after ten seconds. */
+/* Collective: the same for one number, with a call of on_late as in vgasnet_mpi_front_complete. */
 int vgasnet_mpi_io_least_of_all(int *number, void (*on_late)(void)) {
     MPI_Request request;
-    int is_complete = 0, mine = *number;
-    time_t start = time(NULL);
-    int error = NEXT(Iallreduce)(&mine, number, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD, &request);
-    while (!error) {
-        error = NEXT(Test)(&request, &is_complete, MPI_STATUS_IGNORE);
-        if (is_complete) break;
-        sched_yield();
-        if (on_late != NULL && time(NULL) - start > 10) {
-            on_late();
-            on_late = NULL;
-        }
-    }
-    return error;
+    int mine = *number, error = NEXT(Iallreduce)(&mine, number, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD, &request);
+    return error ? error : vgasnet_mpi_front_complete(request, NEXT(Test), on_late);
 }
 
 /* Collective: a rank's number. */

@@ -2,7 +2,7 @@
 
 use super::Outcome;
 use super::events::{DEFER, EventPointer, GROUP, NOW, pointer};
-use crate::capi::access::{self, Function, done, low_order_bytes, transfer};
+use crate::capi::access::{self, Function, done, get_any, low_order_bytes, put_any, transfer};
 use crate::capi::boundary::{Refusal, attached, enter, entry_points};
 use crate::capi::preconditions;
 use crate::ex::{self, Event, Team};
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_GetBlocking(
             preconditions::check_buffer(to, len)?;
             // SAFETY: `team` is null, a pair, or has been the handle of an object. `to` is null, or valid for `len`
             // bytes.
-            unsafe { transfer(Operation::Get(to.cast()), remote(team, rank, from, len)?) }
+            unsafe { get_any(to.cast(), remote(team, rank, from, len)?) }
         });
         done()
     }
@@ -146,7 +146,7 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_PutBlocking(
             preconditions::check_buffer(from, len)?;
             // SAFETY: `team` is null, a pair, or has been the handle of an object. `from` is null, or valid for `len`
             // bytes.
-            unsafe { transfer(Operation::Put(from.cast()), remote(team, rank, to, len)?) }
+            unsafe { put_any(from.cast(), remote(team, rank, to, len)?) }
         });
         done()
     }
@@ -180,7 +180,7 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_GetBlockingVal(
         enter(This::NAME, || {
             let mut value = 0;
             // SAFETY: the value has `len` bytes, which is checked. The team is as the function above requires.
-            unsafe { transfer(Operation::Get(low_order_bytes(&raw mut value, len)?), remote(team, rank, from, len)?) }?;
+            unsafe { get_any(low_order_bytes(&raw mut value, len)?, remote(team, rank, from, len)?) }?;
             Ok(value)
         })
     }

@@ -46,7 +46,8 @@ impl Hits {
     }
 
     /// Performs a get or put of less than [`SMALL_BYTES_MAX`] bytes within one recently used page. Returns whether it
-    /// did; false if the client's memory is null or in the own segment.
+    /// did; false if the client's memory is null or in the own segment, and for numbers of 4 and 8 bytes: callers have
+    /// looked for them at the same place by the shortcut.
     ///
     /// # Safety
     /// The client's memory is valid for as many bytes, or null.
@@ -55,9 +56,10 @@ impl Hits {
         // SAFETY: the client's memory is valid for as many bytes, or null.
         unsafe {
             match (operation, remote.len_bytes) {
-                (_, 0 | SMALL_BYTES_MAX..) => false,
-                (Operation::Get(to), 4 | 8) => self.get_number(to, remote),
+                (_, 0 | SMALL_BYTES_MAX..) | (Operation::Get(_), 4 | 8) => false,
                 (Operation::Get(to), _) => self.read_small(to, remote),
+                // The shortcut puts only aligned numbers.
+                (_, len @ (4 | 8)) if remote.address % len == 0 => false,
                 (Operation::Put(from) | Operation::PutNow(from), _) => self.write_small(from, remote),
                 (Operation::GetWeighted(..) | Operation::Set(_), _) => false,
             }
