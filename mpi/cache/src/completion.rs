@@ -84,12 +84,14 @@ fn flush_metered(handle: Handle<Win>, rank: c_int, is_there: bool, next: impl Fn
     else {
         return next();
     };
+    // Before the progress: another thread may note gets that were left to MPI.
+    let has_left = !target.left.is_clear();
     if target.progress.is_done(is_there) && window.mode() != Mode::Off && window.is_passive(target) {
         // Gets left to MPI take nothing but MPI's call. Nothing of them is filed.
         if window.trial.is_left() {
             return next();
         }
-        if !target.has_left.load(Ordering::SeqCst) {
+        if !has_left {
             count(&COUNTS.flushes_saved);
             progress::on_saved_call();
             return SUCCESS;
@@ -171,11 +173,13 @@ pub fn flush_all(handle: Handle<Win>, is_there: bool, next: impl Fn() -> c_int) 
 
 fn flush_all_metered(handle: Handle<Win>, is_there: bool, next: impl Fn() -> c_int) -> c_int {
     let Some(window) = windows::find_cached(handle) else { return next() };
+    // Before the progress, as in `flush`.
+    let has_left = window.left.has_gets();
     if window.progress.is_done(is_there) && window.mode() != Mode::Off && window.is_any_passive() {
         if window.trial.is_left() {
             return next();
         }
-        if !window.left.has_gets() {
+        if !has_left {
             count(&COUNTS.flushes_saved);
             progress::on_saved_call();
             return SUCCESS;

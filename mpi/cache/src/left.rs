@@ -4,7 +4,34 @@
 
 use crate::window::{Target, lock};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+
+/// Whether gets that were left to MPI may be in flight to a target.
+#[derive(Debug, Default)]
+pub struct LeftMark(AtomicU8);
+
+impl LeftMark {
+    const CLEAR: u8 = 0;
+    const MARKED: u8 = 1;
+    /// A thread is about to note the gets. A further get may be none of them, so it marks its target anew.
+    const TAKEN: u8 = 2;
+
+    /// Whether there are none. Gets are noted before their mark is gone: read afterwards, the target's progress has
+    /// them.
+    #[inline]
+    pub fn is_clear(&self) -> bool {
+        self.0.load(Ordering::SeqCst) == LeftMark::CLEAR
+    }
+
+    #[inline]
+    fn is_marked(&self) -> bool {
+        self.0.load(Ordering::SeqCst) == LeftMark::MARKED
+    }
+
+    fn set(&self, state: u8) {
+        self.0.store(state, Ordering::SeqCst);
+    }
+}
 
 /// What the cache of a window has not seen.
 #[derive(Debug, Default)]
@@ -22,7 +49,7 @@ impl Left {
     #[inline]
     pub fn on_get(&self, target: &Target, number: u32) {
         // After the call: a get that a completion may miss is marked behind it.
-        if !target.has_left.load(Ordering::SeqCst) {
+        if !target.left.is_marked() {
             self.add(target, number);
         }
     }
@@ -30,9 +57,11 @@ impl Left {
     #[cold]
     fn add(&self, target: &Target, number: u32) {
         let mut targets = lock(&self.targets);
-        if !target.has_left.swap(true, Ordering::SeqCst) {
+        if target.left.is_clear() {
             targets.push(number);
+            // First: a thread that finds its target marked relies on both.
             self.has_gets.store(true, Ordering::SeqCst);
+            target.left.set(LeftMark::MARKED);
         }
     }
 
@@ -74,8 +103,10 @@ impl Left {
         targets.retain(|number| {
             let is_taken = is_taken(*number);
             if is_taken {
+                let mark = &all[*number as usize].left;
+                mark.set(LeftMark::TAKEN);
                 note(*number);
-                all[*number as usize].has_left.store(false, Ordering::SeqCst);
+                mark.set(LeftMark::CLEAR);
             }
             !is_taken
         });
@@ -104,6 +135,22 @@ mod tests {
         assert!(taken == [2, 0] && !left.has_gets() && !left.is_behind());
         left.on_get(&all[2], 2);
         assert!(left.has_gets());
+    }
+
+    /// A completion may miss a get that comes while others are noted.
+    #[test]
+    fn a_get_that_comes_while_others_are_noted_stays_marked() {
+        let (left, all) = (Left::default(), targets());
+        left.on_get(&all[1], 1);
+        std::thread::scope(|scope| {
+            let note = |_| {
+                // It is marked anew then, once the others are noted.
+                assert!(!all[1].left.is_clear() && !all[1].left.is_marked() && left.has_gets());
+                scope.spawn(|| left.on_get(&all[1], 1));
+            };
+            left.take(&all, |_| true, note);
+        });
+        assert!(all[1].left.is_marked() && left.has_gets());
     }
 
     #[test]

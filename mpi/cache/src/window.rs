@@ -1,6 +1,6 @@
 //! The state of a window: its targets, open epochs, operations in flight.
 
-use crate::left::Left;
+use crate::left::{Left, LeftMark};
 use crate::near::Nearness;
 use crate::pools::Words;
 use crate::settings::Mode;
@@ -52,7 +52,7 @@ pub struct Target {
     pub access: AtomicU32,
     is_touched: AtomicBool,
     /// Whether gets that were left to MPI, and not counted, may be in flight ([`Left`]).
-    pub has_left: AtomicBool,
+    pub left: LeftMark,
     /// The last interval without news in which the target's entries were verified.
     pub looked_at: AtomicU64,
     pub progress: Progress,
