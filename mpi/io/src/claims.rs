@@ -7,14 +7,14 @@
 //! is no owner: the owner notices the guest, has its team write its dirty bytes, and becomes a guest itself
 //! (`watch.rs`).
 
-use crate::job;
-use crate::locks::{find_lock, has_no_locks, is_locked, set_lock};
+use crate::locks::{find_lock, is_locked, set_lock};
 use crate::say;
+use crate::{forked, job};
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_int};
 use std::io;
 use std::ops::RangeInclusive;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
@@ -40,92 +40,7 @@ const TRIES: i64 = 64;
 const SLOW: Duration = Duration::from_secs(5);
 
 /// Timeout of a guest that waits for the owner to write its dirty bytes.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// How long a handle tries to lock a file that another process has locked as a whole.
-const OTHERS_LOCK: Duration = Duration::from_secs(1);
-
-/// A handle's look at a file that it may write.
-#[derive(Debug)]
-pub enum Look {
-    /// Its claim as a guest, before it has waited for the owner.
-    Claimed(Claim),
-    /// There is no such file yet.
-    Absent,
-    /// The file has no claims: it is no regular file, this user may not write it, or its file system has no locks.
-    Unclaimable,
-    /// The file has claims, but this handle gets none. A line has told it.
-    Refused,
-}
-
-impl Look {
-    /// Looks at the file of a path.
-    pub fn of(path: &CStr) -> Look {
-        let file = match open(path) {
-            Ok(file) => file,
-            Err(error) => return Look::without_file(path, &error),
-        };
-        let start = Instant::now();
-        let taken = loop {
-            match take_guest_byte(file.as_raw_fd()) {
-                Err(error) if is_locked(&error) && start.elapsed() < OTHERS_LOCK => {
-                    std::thread::sleep(Duration::from_millis(1));
-                }
-                taken => break taken,
-            }
-        };
-        match taken {
-            Ok(byte) => {
-                if !byte.is_own {
-                    tell_of_readers(file.as_raw_fd());
-                }
-                Look::Claimed(Claim { file, guest: Some(byte), is_owner: false })
-            }
-            Err(error) if has_no_locks(&error) => Look::Unclaimable,
-            Err(error) => {
-                tell_refused(path, &error);
-                Look::Refused
-            }
-        }
-    }
-
-    /// The look at a file that cannot be opened for it.
-    fn without_file(path: &CStr, error: &io::Error) -> Look {
-        match error.raw_os_error() {
-            Some(libc::ENOENT) => Look::Absent,
-            // MPI's own open may find a descriptor a moment later.
-            Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EINTR) => {
-                tell_refused(path, error);
-                Look::Refused
-            }
-            _ => Look::Unclaimable,
-        }
-    }
-
-    /// Whether there is no such file yet.
-    pub fn is_absent(&self) -> bool {
-        matches!(self, Look::Absent)
-    }
-
-    /// The claim, if there is one.
-    pub fn claim(self) -> Option<Claim> {
-        if let Look::Claimed(claim) = self { Some(claim) } else { None }
-    }
-
-    /// As [`Claim::become_owner`]. A file without claims may be cached as well.
-    pub fn become_owner(&mut self) -> bool {
-        match self {
-            Look::Claimed(claim) => claim.become_owner(),
-            Look::Absent | Look::Unclaimable => true,
-            Look::Refused => false,
-        }
-    }
-
-    /// Waits for the owner. Returns whether the file is free; if not, a line says so.
-    pub fn settle(&self, path: &CStr) -> bool {
-        if let Look::Claimed(claim) = self { settle(claim, path) } else { true }
-    }
-}
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The locks of a handle.
 #[derive(Debug)]
@@ -138,16 +53,17 @@ pub struct Claim {
 
 /// A locked byte of guests.
 #[derive(Debug)]
-struct Byte {
+pub struct Byte {
     place: i64,
     /// Whether no other process has locked it.
-    is_own: bool,
+    pub is_own: bool,
 }
 
 impl Claim {
-    /// A guest's claim, before it has waited for the owner, if the file has claims.
-    pub fn of_guest(path: &CStr) -> Option<Claim> {
-        Look::of(path).claim()
+    /// A guest's claim by this byte, before it has waited for the owner.
+    pub fn new(file: OwnedFd, byte: Byte) -> Claim {
+        forked::keep_from_children(file.as_raw_fd());
+        Claim { file, guest: Some(byte), is_owner: false }
     }
 
     /// Makes a guest the owner, unless there are other guests. It remains a guest on failure.
@@ -263,10 +179,11 @@ impl Claim {
 }
 
 impl Drop for Claim {
-    /// A forked child may have the file open, too. Closing it here would then leave the locks held.
+    /// A child by vfork or clone may have the file open, too. Closing it here would then leave the locks held.
     fn drop(&mut self) {
         self.give_up_ownership();
         self.give_back(None);
+        forked::forget(self.file.as_raw_fd());
     }
 }
 
@@ -277,7 +194,7 @@ fn path_of(descriptor: c_int) -> String {
 }
 
 /// Says once that a reader has bytes of claims.
-fn tell_of_readers(descriptor: c_int) {
+pub fn tell_of_readers(descriptor: c_int) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         say(format_args!(
@@ -289,22 +206,9 @@ fn tell_of_readers(descriptor: c_int) {
     });
 }
 
-/// Says once that a file with locks cannot be locked.
-fn tell_refused(path: &CStr, error: &io::Error) {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        say(format_args!(
-            "rank {}: MPI_File_open: {}: cannot be locked behind its end: {error}; MPI serves it, and other handles do not see that this one \
-             may write it; end other processes' locks of the whole file, or allow more locks and open files",
-            job::own_rank(),
-            path.to_string_lossy()
-        ));
-    });
-}
-
 /// Takes a free guest's byte. Each search starts at a different byte, so processes seldom collide. If readers' locks
 /// leave none, the byte is read-locked as well: the owner sees that.
-fn take_guest_byte(descriptor: c_int) -> io::Result<Byte> {
+pub fn take_guest_byte(descriptor: c_int) -> io::Result<Byte> {
     static NEXT: AtomicI64 = AtomicI64::new(0);
     let start = i64::from(std::process::id()) * 7 + NEXT.fetch_add(1, Ordering::Relaxed);
     let mut places = (start..start + TRIES).map(|place| FIRST_GUEST + place.rem_euclid(GUESTS));
@@ -322,28 +226,6 @@ fn take_guest_byte(descriptor: c_int) -> io::Result<Byte> {
         Err(error) if error.raw_os_error() == Some(libc::EBADF) => Err(io::Error::from_raw_os_error(libc::EAGAIN)),
         Err(error) => Err(error),
     }
-}
-
-/// Opens a regular file only: opening a pipe would show its reader a writer.
-fn open(path: &CStr) -> io::Result<OwnedFd> {
-    // SAFETY: all fields may be 0.
-    let mut about: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: the path is a string, and there is room for the answer.
-    if unsafe { libc::stat(path.as_ptr(), &mut about) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    if about.st_mode & libc::S_IFMT != libc::S_IFREG {
-        return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
-    }
-    let opened = |access| {
-        // SAFETY: the path is a string.
-        let descriptor = unsafe { libc::open(path.as_ptr(), access | libc::O_NONBLOCK | libc::O_CLOEXEC) };
-        if descriptor < 0 { Err(io::Error::last_os_error()) } else { Ok(descriptor) }
-    };
-    // A read lock needs the right to read, which this user may lack.
-    let descriptor = opened(libc::O_RDWR).or_else(|_| opened(libc::O_WRONLY))?;
-    // SAFETY: the file was just opened.
-    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
 /// Lets another open file description, given by its descriptor, hold a guest's byte until it is closed.
@@ -401,16 +283,17 @@ pub fn settle(claim: &Claim, path: &CStr) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use crate::locks::lock_of;
+    use crate::look::Look;
     use std::ffi::CString;
     use std::os::unix::ffi::OsStrExt;
 
-    struct Scratch(CString);
+    pub struct Scratch(pub CString);
 
     impl Scratch {
-        fn new(name: &str) -> Scratch {
+        pub fn new(name: &str) -> Scratch {
             let path = std::env::temp_dir().join(format!("vgasnet-claims-{}-{name}", std::process::id()));
             std::fs::write(&path, b"").expect("the directory can be written");
             Scratch(CString::new(path.as_os_str().as_bytes()).expect("no zero"))
@@ -427,7 +310,7 @@ mod tests {
     #[test]
     fn a_handle_owns_a_file_that_has_no_guests() {
         let file = Scratch::new("owner");
-        let of = || Claim::of_guest(&file.0).expect("a guest");
+        let of = || Look::of(&file.0).claim().expect("a guest");
         let mut first = of();
         assert!(first.become_owner() && !first.has_guests());
         let mut second = of();
@@ -442,16 +325,9 @@ mod tests {
     }
 
     #[test]
-    fn a_handle_that_cannot_look_at_a_file_does_not_own_it() {
-        let owns = |errno| Look::without_file(c"file", &io::Error::from_raw_os_error(errno)).become_owner();
-        assert!([libc::EMFILE, libc::ENFILE, libc::ENOMEM, libc::EINTR].into_iter().all(|errno| !owns(errno)));
-        assert!(owns(libc::ENOENT) && owns(libc::EACCES), "there is nothing to claim");
-    }
-
-    #[test]
     fn who_may_only_read_a_file_is_no_guest() {
         let file = Scratch::new("reader");
-        let own = Claim::of_guest(&file.0).expect("a guest");
+        let own = Look::of(&file.0).claim().expect("a guest");
         // SAFETY: the path is a string.
         let reader = unsafe { OwnedFd::from_raw_fd(libc::open(file.0.as_ptr(), libc::O_RDONLY)) };
         let lock = lock_of(libc::F_RDLCK, FIRST_GUEST - 1, 1);
@@ -473,14 +349,14 @@ mod tests {
             // SAFETY: the file is open, and the lock is valid.
             assert_eq!(unsafe { libc::fcntl(reader.as_raw_fd(), libc::F_OFD_SETLK, &lock) }, 0);
         };
-        let mut owner = Claim::of_guest(&file.0).expect("a guest");
+        let mut owner = Look::of(&file.0).claim().expect("a guest");
         assert!(owner.become_owner());
         lock(libc::F_RDLCK);
-        let blocked = Claim::of_guest(&file.0).expect("the file system has locks");
+        let blocked = Look::of(&file.0).claim().expect("the file system has locks");
         assert!(!blocked.has_no_owner(), "it has to wait");
         assert!(owner.has_guests(), "the owner sees it");
         drop(owner);
-        let (mut one, mut other) = (blocked, Claim::of_guest(&file.0).expect("as above"));
+        let (mut one, mut other) = (blocked, Look::of(&file.0).claim().expect("as above"));
         assert!(one.has_no_owner() && !one.become_owner() && !other.become_owner());
         lock(libc::F_UNLCK);
         assert!(one.become_guest() && !one.become_owner(), "the other has the file open still");

@@ -3,6 +3,7 @@
 use crate::cached_files::{self, CachedFile, shared_with};
 use crate::claims::{self, Claim};
 use crate::ffi;
+use crate::look::Look;
 use crate::say;
 use crate::sharing::{Hold, Way};
 use crate::vgasnet::Failed;
@@ -82,7 +83,7 @@ impl CachedFile {
     /// The claim of a second handle that becomes MPI's, through the descriptor the first has until then.
     pub fn guest_claim(&self) -> Option<Claim> {
         let is_held = self.comm.rank == 0 && self.may_write;
-        is_held.then(|| Claim::of_guest(&self.own_path())).flatten()
+        is_held.then(|| Look::of(&self.own_path()).claim()).flatten()
     }
 
     /// A second handle becomes MPI's, since the first is closed. All ranks of the second close the first. Collective.
@@ -173,7 +174,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("vgasnet-closing-{}", std::process::id()));
         std::fs::write(&path, b"").expect("the directory can be written");
         let name = CString::new(path.as_os_str().as_bytes()).expect("no zero");
-        let claim = || Claim::of_guest(&name).expect("a guest");
+        let claim = || Look::of(&name).claim().expect("a guest");
         // SAFETY: MPI is never called by this handle.
         let handle = unsafe { Handle::new(0x5eed) };
         claims::keep(handle, claim());

@@ -9,8 +9,9 @@
 //! - [`view`] locates the bytes of a view, and [`layout`], [`types`] and [`named`] the bytes of a datatype;
 //!   [`transfer`] combines the two.
 //! - [`queue`] runs non-blocking operations.
-//! - [`rescue`] writes the files when a process ends early, by a signal or by one of the functions in [`ends`].
-//! - [`claims`] finds other handles of a file by [`locks`], and [`whole_locks`] keeps the program's locks off them.
+//! - [`rescue`] writes the files when a process ends early, by one of the [`signals`] or the functions in [`ends`].
+//! - [`claims`] finds other handles of a file by [`locks`], first by a [`look`], and [`forked`] children keep none;
+//!   [`whole_locks`] keeps the program's locks off them.
 //!   [`company`] bars caching, and [`watch`] and [`through`] hand files over.
 //!
 //! MPI's macros and types of handles stay in C (`layer.c`, `types.c`); in Rust a handle is 8 bytes. [`ffi`] and
@@ -34,9 +35,11 @@ mod ends;
 mod errors;
 mod ffi;
 mod ffi_types;
+mod forked;
 mod job;
 mod layout;
 mod locks;
+mod look;
 mod named;
 mod next_function;
 mod opening;
@@ -46,6 +49,7 @@ mod queue;
 mod rescue;
 mod settings;
 mod sharing;
+mod signals;
 mod through;
 mod transfer;
 mod types;

@@ -2,11 +2,12 @@
 //! MPI opens the file, so a refused file is neither created nor changed.
 
 use crate::cached_files::{self, CachedFile, own_files};
-use crate::claims::{self, Claim, Look};
+use crate::claims::{self, Claim};
 use crate::company::Permit;
 use crate::descriptors;
 use crate::ffi::{self, Comm, constants};
 use crate::job;
+use crate::look::Look;
 use crate::patterns::Patterns;
 use crate::say;
 use crate::settings::{Hints, paths_of};
@@ -183,9 +184,9 @@ fn claims_of_some(server: &mut Server) -> Vec<Claim> {
     let claim = match server {
         Server::Own { rights: Rights { look: Some(look), .. }, path, .. } => {
             let look = std::mem::replace(look, Look::Unclaimable);
-            if look.is_absent() { Claim::of_guest(path) } else { look.claim().and_then(Claim::of_mpi) }
+            if look.is_absent() { Look::of(path).claim() } else { look.claim().and_then(Claim::of_mpi) }
         }
-        Server::Shared { comm, first } if comm.rank == 0 && first.may_write => Claim::of_guest(&first.own_path()),
+        Server::Shared { comm, first } if comm.rank == 0 && first.may_write => Look::of(&first.own_path()).claim(),
         _ => None,
     };
     claim.into_iter().collect()
