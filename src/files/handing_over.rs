@@ -48,7 +48,7 @@ impl Files {
     }
 
     /// Writes all ranks' data to the file system and cuts the file at their end. The other ranks' helpers do their
-    /// part.
+    /// part. Further writes of any rank wait for the end of the job.
     ///
     /// # Errors
     /// Some data could not be written.
@@ -58,14 +58,21 @@ impl Files {
         if !file.access().write || file.is_handed_over() {
             return Ok(());
         }
-        self.flush(file)?;
-        let cause = self.driver().recall_file(file.space(), &file.stripes().homes, PageFilter::ALL);
-        if let Some(cause) = cause {
-            return Err(file.failed("be written", cause));
-        }
+        self.write_back(file)?;
+        // What the other ranks write from now on would be lost: further writes wait for the end of the job. Those that
+        // had begun are written by the second pass. A rank that does not answer keeps back the second pass alone.
+        self.driver().ask_of_file(file.members().ranks(), file.space(), FileAsk::HoldWrites, 0);
+        self.write_back(file)?;
         // Blocks are written whole, so the file may be too long.
         let cut = self.cut_to_end(file);
         cut.map_err(|error| FileError::io(file.path(), "get its size", errno_of(&error)))
+    }
+
+    /// Writes the file's dirty data in any pool to the file system. Not collective.
+    fn write_back(&self, file: &SharedFile) -> Result<(), FileError> {
+        self.flush(file)?;
+        let cause = self.driver().recall_file(file.space(), &file.stripes().homes, PageFilter::ALL);
+        cause.map_or(Ok(()), |cause| Err(file.failed("be written", cause)))
     }
 
     /// Whether this rank's MPI program may cache one more file for writing. If so, it is counted.

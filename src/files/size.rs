@@ -39,6 +39,10 @@ pub(super) fn note_end(file: &SharedFile, Bytes { offset, len }: Bytes) {
 /// has died.
 const HOLD_PATIENCE: Duration = Duration::from_secs(2);
 
+/// How long a write waits for the end of a job that a rank has announced. A write that returned would be lost with the
+/// job. Launchers end the other ranks earlier, if at all.
+const ENDING_PATIENCE: Duration = Duration::from_secs(10);
+
 fn range_of(Bytes { offset, len }: Bytes) -> Range<u64> {
     offset..offset + len as u64
 }
@@ -54,7 +58,7 @@ impl SharedFile {
 
 impl Files {
     /// Announces a write of these bytes before any of them can reach the file. Waits while a rank that rescues the file
-    /// sets its size.
+    /// sets its size, and once it has rescued the file.
     #[inline]
     pub(super) fn intend(&self, file: &SharedFile, Bytes { offset, len }: Bytes) {
         if len > 0 && file.state().intend_end(offset + len as u64) {
@@ -64,8 +68,12 @@ impl Files {
 
     #[cold]
     fn wait_for_holder(&self, file: &SharedFile) {
-        let end = Instant::now() + HOLD_PATIENCE;
-        self.driver().wait_until_or(&|| !file.state().is_end_held(), Some(end));
+        let start = Instant::now();
+        let wait = |patience| self.driver().wait_until_or(&|| !file.state().is_end_held(), Some(start + patience));
+        wait(HOLD_PATIENCE);
+        if file.state().is_ending() {
+            wait(ENDING_PATIENCE);
+        }
         if file.state().is_end_held() {
             file.state().abandon_holds();
         }

@@ -25,6 +25,8 @@ pub enum FileAsk {
     HoldEnd,
     /// The sender no longer needs the receiver's end held.
     ReleaseEnd,
+    /// The sender's job is about to end: for some seconds the receiver begins no write.
+    HoldWrites,
     /// About no file: the receiver, a rank of an MPI program, caches no further file for writing, and returns the number of files that it
     /// still caches.
     BarCaching,

@@ -14,6 +14,9 @@ use vgasnet_sys::Signalproof;
 /// Least number of begun operations before the ended ones are collected.
 const BEGUN_MIN: usize = 64;
 
+/// In place of a number of ranks: the job is about to end.
+const ENDING: u32 = 1 << 31;
+
 /// The state of one file.
 #[derive(Debug, Default)]
 pub struct FileState {
@@ -22,7 +25,7 @@ pub struct FileState {
     /// End of the data written or being written by this rank, in bytes. Lower than `written_end` before the first
     /// write.
     intended_end: AtomicU64,
-    /// Ranks that need `intended_end` to stay as it is.
+    /// Number of ranks that need `intended_end` to stay as it is, and [`ENDING`].
     end_holders: AtomicU32,
     /// First error on this rank, as an errno value; 0 if none.
     first_error: AtomicU32,
@@ -177,7 +180,17 @@ impl FileState {
         self.written_end.store(0, Ordering::Release);
     }
 
-    /// Whether a rank is about to give the file its size.
+    /// A rank is about to end the job: no further write begins, until holds are abandoned.
+    pub fn hold_writes(&self) {
+        self.end_holders.fetch_or(ENDING, Ordering::SeqCst);
+    }
+
+    /// Whether a rank is about to end the job.
+    pub fn is_ending(&self) -> bool {
+        self.end_holders.load(Ordering::SeqCst) & ENDING != 0
+    }
+
+    /// Whether a rank is about to give the file its size, or to end the job.
     pub fn is_end_held(&self) -> bool {
         self.end_holders.load(Ordering::SeqCst) > 0
     }
@@ -190,7 +203,7 @@ impl FileState {
 
     /// Ends one hold, unless all have been abandoned.
     pub fn release_end(&self) {
-        let one_fewer = |holders: u32| holders.checked_sub(1);
+        let one_fewer = |holders: u32| (holders & !ENDING > 0).then(|| holders - 1);
         let _abandoned = self.end_holders.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_fewer);
     }
 
@@ -274,6 +287,19 @@ mod tests {
         assert_eq!((state.take_written_pages(), state.begun_pages()), (first, second));
         assert_eq!(state.settle_begun(|_| false), 0);
         assert_eq!((state.take_written_pages(), state.begun_pages()), (second, read));
+    }
+
+    #[test]
+    fn writes_wait_at_the_end_of_a_job_whatever_is_released() {
+        let state = FileState::default();
+        assert!(!state.intend_end(10));
+        state.hold_end();
+        state.hold_writes();
+        state.release_end();
+        state.release_end();
+        assert!(state.is_ending() && state.intend_end(5));
+        state.abandon_holds();
+        assert!(!state.is_ending() && !state.intend_end(5));
     }
 
     #[test]

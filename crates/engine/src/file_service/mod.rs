@@ -215,6 +215,10 @@ impl FileService {
                 state.release_end();
                 value
             }
+            FileAsk::HoldWrites => {
+                state.hold_writes();
+                value
+            }
             FileAsk::Doubt => state.doubt_after(value as i32) as u64,
             FileAsk::HandOver => {
                 state.want();
