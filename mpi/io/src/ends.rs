@@ -2,9 +2,9 @@
 
 use crate::next_function::NextFunction;
 use crate::rescue;
-use std::ffi::c_int;
 #[cfg(open_mpi)]
 use std::ffi::c_void;
+use std::ffi::{c_char, c_int};
 
 static EXIT: NextFunction = NextFunction::new(c"_exit");
 #[cfg(open_mpi)]
@@ -12,9 +12,10 @@ static ABORT: NextFunction = NextFunction::new(c"ompi_mpi_abort");
 #[cfg(not(open_mpi))]
 static WRITE: NextFunction = NextFunction::new(c"write");
 
-/// Looks the functions up: a signal handler, which may call `_exit`, must not.
+/// Looks the functions up: a signal handler, which may call `_exit`, must not, nor a child that calls `execve`.
 pub fn prepare() {
     EXIT.address();
+    prepare_replacing();
     #[cfg(not(open_mpi))]
     {
         WRITE.address();
@@ -48,6 +49,48 @@ pub extern "C" fn _exit(status: c_int) -> ! {
 #[allow(non_snake_case, reason = "C's name")]
 pub extern "C" fn _Exit(status: c_int) -> ! {
     exit(status)
+}
+
+/// Functions that replace the program of a process, which ends what the process had. The variadic ones of C call none of
+/// these.
+macro_rules! replacing {
+    ($($name:ident $next:ident $text:literal ($($argument:ident: $type:ty),*);)*) => {
+        $(static $next: NextFunction = NextFunction::new($text);)*
+
+        fn prepare_replacing() {
+            $($next.address();)*
+        }
+
+        $(
+        /// C's function.
+        ///
+        /// # Safety
+        /// As C's function requires.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
+            rescue::before_exec();
+            // SAFETY: the function has this signature, and takes what the caller promises.
+            unsafe {
+                match $next.address() {
+                    0 => -1,
+                    next => std::mem::transmute::<usize, unsafe extern "C" fn($($type),*) -> c_int>(next)($($argument),*),
+                }
+            }
+        }
+        )*
+    };
+}
+
+type Text = *const c_char;
+type Texts = *const *const c_char;
+
+replacing! {
+    execv EXECV c"execv" (path: Text, arguments: Texts);
+    execve EXECVE c"execve" (path: Text, arguments: Texts, environment: Texts);
+    execvp EXECVP c"execvp" (file: Text, arguments: Texts);
+    execvpe EXECVPE c"execvpe" (file: Text, arguments: Texts, environment: Texts);
+    execveat EXECVEAT c"execveat" (directory: c_int, path: Text, arguments: Texts, environment: Texts, flags: c_int);
+    fexecve FEXECVE c"fexecve" (file: c_int, arguments: Texts, environment: Texts);
 }
 
 /// Open MPI ends a job by this function, after an error under `MPI_ERRORS_ARE_FATAL` and for `MPI_Abort`, and calls it

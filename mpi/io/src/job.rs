@@ -4,7 +4,7 @@
 use crate::ffi;
 use crate::patterns::Patterns;
 use crate::vgasnet::{self, Library};
-use crate::{company, ends, ffi_types, rescue, say, settings};
+use crate::{company, ends, ffi_types, rescue, say, settings, signals};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use vgasnet_mpi_front::{environment, is_its_mpi, keeping_handlers};
@@ -30,6 +30,7 @@ pub fn start() {
         OWN_PROCESS.store(std::process::id(), Ordering::Relaxed);
         company::expect_parents(&library);
         ends::prepare();
+        signals::prepare();
         // vgasnet has registered its exit handler by now, so this one runs first.
         // SAFETY: the functions exist until the process ends: libraries possibly needed by MPI are not unloaded.
         unsafe {

@@ -15,8 +15,8 @@ fn whatever_ends_a_process_its_files_are_written() {
     let program = SUITE.compile("abandoned", Language::C);
     let file = program.scratch("ended-file");
     let signals = SIGNALS.map(|signal| (format!("sig{signal}"), &[2][..]));
-    let ways = ["pipe", "_Exit", "quick_exit"].map(|how| (how.to_owned(), &[2][..]));
-    let often = ["error", "_exit", "in-handler"].map(|how| (how.to_owned(), &[1, 2, 4][..]));
+    let ways = ["pipe", "_Exit", "quick_exit", "again6", "exec"].map(|how| (how.to_owned(), &[2][..]));
+    let often = ["error", "_exit", "in-handler", "again15", "again11", "default"].map(|how| (how.to_owned(), &[1, 2, 4][..]));
     for (how, all_ranks) in often.into_iter().chain(ways).chain(signals) {
         for &ranks in all_ranks {
             let _gone = std::fs::remove_file(&file);
@@ -48,6 +48,28 @@ fn an_end_that_cannot_write_names_the_file() {
         assert_eq!(ended.stderr.matches(&line).count(), 1, "{how}: {ended}");
     }
     let _gone = std::fs::remove_file(&file);
+}
+
+/// One rank ends while the others go on writing. A write that has returned is in the file, whichever rank has written it.
+#[test]
+fn what_other_ranks_have_written_when_one_ends_is_written() {
+    let program = SUITE.compile("going_on", Language::C);
+    let (file, counts) = (program.scratch("going-on-file"), program.scratch("going-on-counts"));
+    let [path, counted] = [&file, &counts].map(|path| path.to_str().expect("a path of ours"));
+    for (how, ranks) in [("15", 3), ("11", 3), ("15", 2), ("6", 4)] {
+        let _gone = [&file, &counts].map(std::fs::remove_file);
+        let ended = program.run(ranks, &[path, counted, how], &[ALL_FILES, EXPECTED]);
+        let bytes = std::fs::read(&file).expect("it was written");
+        let counts = std::fs::read(&counts).expect("the program has made it");
+        let counts = counts.chunks(8).map(|count| u64::from_ne_bytes(count.try_into().expect("8 bytes")));
+        for (rank, count) in (0_u64..).zip(counts) {
+            let place = |record: u64| ((record * u64::from(ranks) + rank) * 8) as usize;
+            let found = |record| bytes.get(place(record)..place(record) + 8) == Some(&(record + 1).to_ne_bytes()[..]);
+            let lost = (0..count).filter(|record| !found(*record)).count();
+            assert!(count > 100 && lost == 0, "signal {how}: rank {rank} of {ranks} has lost {lost} of {count}: {ended}");
+        }
+    }
+    let _gone = [&file, &counts].map(std::fs::remove_file);
 }
 
 /// A rescue and a handover meet: whatever the other handle may write, stays.

@@ -1,6 +1,7 @@
 /* A job ends in the middle: all ranks have written, and none has synced. abandoned FILE HOW: abort, segv, term,
  * self, exit; handled: exit after faults mended by the program's own handler; sig and a number: a signal; pipe: a write
- * to a pipe without readers; error: an error of MPI; _exit, _Exit, quick_exit, or in-handler: _exit in a handler */
+ * to a pipe without readers; error: an error of MPI; _exit, _Exit, quick_exit, or in-handler: _exit in a handler; again and a
+ * number: a handler that sends the signal again, with its default action; default: the default action is set later; exec */
 #define _GNU_SOURCE
 #include "common.h"
 #include <signal.h>
@@ -15,6 +16,11 @@ static void mend(int signal) {
     (void)signal;
     ++faults;
     mprotect(guarded, 4096, PROT_READ | PROT_WRITE);
+}
+
+static void clean_up(int number) {
+    signal(number, SIG_DFL);
+    raise(number);
 }
 
 static void leave(int signal) {
@@ -58,6 +64,7 @@ int main(int argc, char **argv) {
         CHECK(sigaction(atoi(argv[2] + 3), NULL, &now) == 0);
         is_handled = now.sa_handler != SIG_DFL;
     }
+    if (strncmp(argv[2], "again", 5) == 0) CHECK(signal(atoi(argv[2] + 5), clean_up) != SIG_ERR);
     file = opened(argv[1], MPI_MODE_CREATE | MPI_MODE_RDWR);
     memset(bytes, 'a' + rank, sizeof bytes);
     OK(MPI_File_write_at(file, 100 * rank, bytes, 100, MPI_BYTE, MPI_STATUS_IGNORE));
@@ -77,6 +84,14 @@ int main(int argc, char **argv) {
         if (strcmp(argv[2], "quick_exit") == 0) quick_exit(7);
         if (strcmp(argv[2], "in-handler") == 0) CHECK(signal(SIGUSR1, leave) != SIG_ERR && raise(SIGUSR1) == 0);
         if (strcmp(argv[2], "handled") == 0) fault_often();
+        if (strcmp(argv[2], "again11") == 0) *(volatile int *)8 = 1;
+        if (strncmp(argv[2], "again", 5) == 0) CHECK(raise(atoi(argv[2] + 5)) == 0);
+        if (strcmp(argv[2], "default") == 0) {
+            struct sigaction now;
+            CHECK(signal(SIGTERM, SIG_DFL) == SIG_DFL && sigaction(SIGTERM, NULL, &now) == 0 && now.sa_handler == SIG_DFL);
+            CHECK(raise(SIGTERM) == 0);
+        }
+        if (strcmp(argv[2], "exec") == 0) execv("/bin/false", (char *[]){"false", NULL});
         if (strcmp(argv[2], "exit") == 0 || strcmp(argv[2], "handled") == 0) exit(7);
     }
     /* The other ranks continue elsewhere. */
