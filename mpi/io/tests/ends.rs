@@ -16,7 +16,8 @@ fn whatever_ends_a_process_its_files_are_written() {
     let file = program.scratch("ended-file");
     let signals = SIGNALS.map(|signal| (format!("sig{signal}"), &[2][..]));
     let ways = ["pipe", "_Exit", "quick_exit", "again6", "exec"].map(|how| (how.to_owned(), &[2][..]));
-    let often = ["error", "_exit", "in-handler", "again15", "again11", "default"].map(|how| (how.to_owned(), &[1, 2, 4][..]));
+    let often =
+        ["error", "_exit", "in-handler", "again15", "again11", "default"].map(|how| (how.to_owned(), &[1, 2, 4][..]));
     for (how, all_ranks) in often.into_iter().chain(ways).chain(signals) {
         for &ranks in all_ranks {
             let _gone = std::fs::remove_file(&file);
@@ -66,7 +67,10 @@ fn what_other_ranks_have_written_when_one_ends_is_written() {
             let place = |record: u64| ((record * u64::from(ranks) + rank) * 8) as usize;
             let found = |record| bytes.get(place(record)..place(record) + 8) == Some(&(record + 1).to_ne_bytes()[..]);
             let lost = (0..count).filter(|record| !found(*record)).count();
-            assert!(count > 100 && lost == 0, "signal {how}: rank {rank} of {ranks} has lost {lost} of {count}: {ended}");
+            assert!(
+                count > 100 && lost == 0,
+                "signal {how}: rank {rank} of {ranks} has lost {lost} of {count}: {ended}"
+            );
         }
     }
     let _gone = [&file, &counts].map(std::fs::remove_file);
