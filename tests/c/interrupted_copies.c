@@ -129,8 +129,10 @@ static void interrupt_one(const char *way, unsigned char *bytes, unsigned char *
     pthread_t other;
     size_t len;
     barrier();
-    /* Brings the page here. A small put to a page of rank 1 may be sent there by the thread that drives. It would stop,
-     * and the put of TOLD would wait for it. */
+    /* Brings the page here. A put to a page of rank 1 may be sent there by the thread that drives. It would stop, and the
+     * put of TOLD would wait for it. */
+    CHECK(vgasnet_pin(at(0, 0), page_bytes(), VGASNET_PIN_WRITE) == 0);
+    CHECK(vgasnet_unpin(at(0, 0), page_bytes()) == 0);
     vgasnet_put(0, at(0, 0), bytes, page_bytes() / 2);
     /* Uses the page as below. */
     for (int i = 0; i < 3; ++i) {
