@@ -59,9 +59,9 @@ entry_points! {
 }
 
 entry_points! {
-    fn vgasnet_mpi_file_rescue(file: FilePointer) -> c_int {
+    fn vgasnet_mpi_file_rescue(file: FilePointer, holds_writes: c_int) -> c_int {
         let files = attached()?.files();
-        files.rescue(&*files.get_beside(number(file)?)?)?;
+        files.rescue(&*files.get_beside(number(file)?)?, holds_writes != 0)?;
         Ok(OK)
     }
 }

@@ -48,31 +48,28 @@ impl Files {
     }
 
     /// Writes all ranks' data to the file system and cuts the file at their end. The other ranks' helpers do their
-    /// part. Further writes of any rank wait for the end of the job.
+    /// part. Holding writes, it first has further writes of all ranks wait for the end of the job, since they would be
+    /// lost with it. Writes that had begun before are not waited for.
     ///
     /// # Errors
     /// Some data could not be written.
-    pub fn rescue(&self, file: &SharedFile) -> Result<(), FileError> {
+    pub fn rescue(&self, file: &SharedFile, holds_writes: bool) -> Result<(), FileError> {
         // Nobody else writes the file before this rank, too, has handed it over.
         let _not_handed_over = file.ending().begin();
         if !file.access().write || file.is_handed_over() {
             return Ok(());
         }
-        self.write_back(file)?;
-        // What the other ranks write from now on would be lost: further writes wait for the end of the job. Those that
-        // had begun are written by the second pass. A rank that does not answer keeps back the second pass alone.
-        self.driver().ask_of_file(file.members().ranks(), file.space(), FileAsk::HoldWrites, 0);
-        self.write_back(file)?;
+        if holds_writes {
+            self.driver().ask_of_file(file.members().ranks(), file.space(), FileAsk::HoldWrites, 0);
+        }
+        self.flush(file)?;
+        let cause = self.driver().recall_file(file.space(), &file.stripes().homes, PageFilter::ALL);
+        if let Some(cause) = cause {
+            return Err(file.failed("be written", cause));
+        }
         // Blocks are written whole, so the file may be too long.
         let cut = self.cut_to_end(file);
         cut.map_err(|error| FileError::io(file.path(), "get its size", errno_of(&error)))
-    }
-
-    /// Writes the file's dirty data in any pool to the file system. Not collective.
-    fn write_back(&self, file: &SharedFile) -> Result<(), FileError> {
-        self.flush(file)?;
-        let cause = self.driver().recall_file(file.space(), &file.stripes().homes, PageFilter::ALL);
-        cause.map_or(Ok(()), |cause| Err(file.failed("be written", cause)))
     }
 
     /// Whether this rank's MPI program may cache one more file for writing. If so, it is counted.

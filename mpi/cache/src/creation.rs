@@ -82,6 +82,7 @@ pub fn create_other(next: impl Fn() -> c_int) -> c_int {
 /// The mode requested for a window at this rank.
 fn wanted(creation: &Creation) -> Mode {
     let call = creation.call;
+    settings::tell_unknown(call);
     let mode = settings::of_info(call, creation.info).unwrap_or_else(|| settings::default_mode(call));
     if mode != Mode::Off && !(store::prepare(call) && ffi::prepare_types()) { Mode::Off } else { mode }
 }

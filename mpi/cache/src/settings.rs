@@ -1,9 +1,10 @@
 //! The user's settings: environment variables and keys of infos.
 
+use crate::ffi;
 use crate::lines::line;
 use std::ffi::OsString;
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{Once, OnceLock};
 use vgasnet_getcache::MEMORY_MAX;
 use vgasnet_mpi_front::kind::Info;
 use vgasnet_mpi_front::{Handle, environment};
@@ -109,6 +110,26 @@ pub fn default_mode(call: &str) -> Mode {
             Mode::Off
         })
     })
+}
+
+/// Variables for MPI programs, this library's and the other one's.
+const VARIABLES: [&str; 4] =
+    ["VGASNET_MPI_CACHE", "VGASNET_MPI_CACHE_SIZE", "VGASNET_MPI_CACHE_STATS", "VGASNET_MPI_FILES"];
+
+/// Names the variables that no library reads, once and on the first rank. Their names may be misspelt.
+pub fn tell_unknown(call: &str) {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| name_unknown(call));
+}
+
+fn name_unknown(call: &str) {
+    let names = environment::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
+    let is_unknown = |name: &String| name.starts_with("VGASNET_MPI_") && !VARIABLES.contains(&name.as_str());
+    let unknown: Vec<String> = names.filter(is_unknown).collect();
+    if !unknown.is_empty() && ffi::world_rank().is_none_or(|rank| rank == 0) {
+        let known = VARIABLES.join(", ");
+        line(call, &format!("{} has no effect; the variables for MPI programs are {known}", unknown.join(", ")));
+    }
 }
 
 fn text(name: &str) -> Option<String> {

@@ -262,6 +262,15 @@ fn values_that_are_none_get_one_line() {
     }
 }
 
+/// A misspelt variable would have no effect.
+#[test]
+fn variables_that_nobody_reads_are_named_once() {
+    let ended = c("many").run(2, &["checked", "3"], &[("VGASNET_MPI_CACH", "always"), ("VGASNET_MPI_FILES", "*")]);
+    let start = "vgasnet-mpi-cache: rank 0: MPI_Win_allocate: VGASNET_MPI_CACH has no effect; the variables for MPI programs are ";
+    assert_eq!(ended.expect_done().stderr.lines().filter(|told| told.starts_with(start)).count(), 1, "{ended}");
+    assert_eq!(ended.stderr.matches("has no effect").count(), 1, "{ended}");
+}
+
 /// Mode told needs all ranks.
 #[test]
 fn ranks_that_do_not_agree_on_told_do_not_cache() {

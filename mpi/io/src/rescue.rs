@@ -11,11 +11,18 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::FromRawFd;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::sync::{Arc, Mutex, Once, mpsc};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, Once};
 use std::time::{Duration, Instant};
 
 /// Timeout of the rescue at a job's end.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// After this time a line says that files are being written.
+const SLOW: Duration = Duration::from_millis(400);
+
+/// Timeout of the second pass, with writes of other ranks held.
+const LATE: Duration = Duration::from_millis(500);
 
 /// Time for the launcher to forward a line. After an abort it may drop what it has not read.
 const FORWARDING: Duration = Duration::from_millis(200);
@@ -114,10 +121,9 @@ fn end_by(signal: c_int) {
     let begin = Instant::now();
     let files = open_files(&why, begin + PATIENCE);
     files.iter().for_each(|file| file.through.hold_for_ever(begin + PATIENCE / 3));
-    if !files.is_empty() && write(&files, &why, begin + PATIENCE) {
+    if !files.is_empty() {
+        write(&files, &why, begin + PATIENCE);
         std::thread::sleep(LINGER);
-        // Writes of other ranks that had begun before all of them were held.
-        write(&files, &why, Instant::now() + PATIENCE);
     }
     signals::restore(signal);
     // SAFETY: the call takes any numbers. This thread blocks the signal, so another one gets it.
@@ -215,26 +221,50 @@ fn until<T>(end: Instant, attempt: impl Fn() -> Option<T>) -> Option<T> {
     }
 }
 
-/// Writes these files. Returns whether nothing may be lost.
-fn write(files: &[Arc<CachedFile>], why: &str, end: Instant) -> bool {
+/// Writes these files, and then has further writes of other ranks wait: they would be lost.
+fn write(files: &[Arc<CachedFile>], why: &str, end: Instant) {
     static TURN: Mutex<()> = Mutex::new(());
     // Another thread may be writing, and ending the process now would cut it short.
-    let Some(_turn) = until(end, || TURN.try_lock().ok()) else { return false };
+    let Some(_turn) = until(end, || TURN.try_lock().ok()) else { return };
     let (done, is_done) = mpsc::channel();
     let theirs = files.to_vec();
     let thread = std::thread::Builder::new().name("vgasnet-mpi-save".to_owned());
     let worker = thread.spawn(move || {
-        for (at, file) in theirs.iter().enumerate() {
-            let _heard = done.send((at, file.library.rescue(file.file)));
+        for holds_writes in [0, 1] {
+            for (at, file) in theirs.iter().enumerate() {
+                let _heard = done.send((at, file.library.rescue(file.file, holds_writes)));
+            }
         }
     });
     let mut left: Vec<bool> = vec![true; files.len()];
-    while worker.is_ok() {
-        let Ok((at, rescued)) = is_done.recv_timeout(end.saturating_duration_since(Instant::now())) else {
-            break;
-        };
-        left[at] = rescued.is_err();
+    let mut slow = Some(Instant::now() + SLOW);
+    while worker.is_ok() && left.contains(&true) {
+        let now = Instant::now();
+        let next = slow.unwrap_or(end).min(end);
+        match is_done.recv_timeout(next.saturating_duration_since(now)) {
+            Ok((at, rescued)) => left[at] &= rescued.is_err(),
+            Err(RecvTimeoutError::Timeout) if slow.take().is_some() => tell_slow(files, &left, why),
+            Err(_) => break,
+        }
     }
+    tell_lost(files, &left, why);
+    // Other ranks may have ended by now, and answer no more.
+    let late = end.min(Instant::now() + LATE);
+    while is_done.recv_timeout(late.saturating_duration_since(Instant::now())).is_ok() {}
+}
+
+/// A launcher may kill the process before its files are written.
+fn tell_slow(files: &[Arc<CachedFile>], left: &[bool], why: &str) {
+    let first = files.iter().zip(left).find_map(|(file, is_left)| is_left.then(|| file.path.to_string_lossy()));
+    say(format_args!(
+        "rank {}: {why}: writing what was not synced of {}; it is lost if the launcher kills this rank now",
+        job::own_rank(),
+        first.unwrap_or_default()
+    ));
+}
+
+/// Names the files whose bytes may be lost.
+fn tell_lost(files: &[Arc<CachedFile>], left: &[bool], why: &str) {
     let lost: Vec<_> = files.iter().zip(left).filter_map(|(file, is_left)| is_left.then_some(file)).collect();
     for file in &lost {
         let (rank, path) = (job::own_rank(), file.path.to_string_lossy());
@@ -246,5 +276,4 @@ fn write(files: &[Arc<CachedFile>], why: &str, end: Instant) -> bool {
     if !lost.is_empty() {
         std::thread::sleep(FORWARDING);
     }
-    lost.is_empty()
 }

@@ -121,7 +121,7 @@ functions! {
     mpi_file_descriptor: fn(File, *mut c_int) -> c_int;
     mpi_file_hand_over: fn(File) -> c_int;
     mpi_file_note_new_name: fn(File) -> c_int;
-    mpi_file_rescue: fn(File) -> c_int;
+    mpi_file_rescue: fn(File, c_int) -> c_int;
     mpi_file_want_handed_over: fn(File) -> c_int;
     mpi_file_is_wanted: fn(File, *mut c_int) -> c_int;
     mpi_file_end_sync_alone: fn(File, c_int) -> c_int;
@@ -230,8 +230,9 @@ impl Library {
         hand_over() = mpi_file_hand_over;
         /// MPI has created the file: the next sync also syncs its directory. Not collective.
         note_new_name() = mpi_file_note_new_name;
-        /// Flushes any rank's writes to the file system. Not collective.
-        rescue() = mpi_file_rescue;
+        /// Flushes any rank's writes to the file system. If `holds_writes` is not 0, further writes of any rank wait for
+        /// the end of the job. Not collective.
+        rescue(holds_writes: c_int) = mpi_file_rescue;
         /// Has the file's team hand it over. Not collective.
         want_handed_over() = mpi_file_want_handed_over;
         /// This rank has synced the file alone; the error number of a failure, or 0. Fails if bytes of this sync or an
