@@ -288,6 +288,7 @@ pub mod tests {
     use crate::locks::lock_of;
     use crate::look::Look;
     use std::ffi::CString;
+    use std::os::fd::FromRawFd;
     use std::os::unix::ffi::OsStrExt;
 
     pub struct Scratch(pub CString);
@@ -366,6 +367,6 @@ pub mod tests {
 
     #[test]
     fn what_is_no_regular_file_has_no_claim() {
-        assert!(Claim::of_guest(c"/dev/null").is_none() && Claim::of_guest(c"/none/such").is_none());
+        assert!(Look::of(c"/dev/null").claim().is_none() && Look::of(c"/none/such").claim().is_none());
     }
 }
