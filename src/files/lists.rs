@@ -95,6 +95,7 @@ impl Files {
             if done.is_ok() {
                 file.note_again(lists.runs().map(|run| bytes(&run)));
             }
+            self.end_write(file);
             done.map_err(|cause| file.not_written(lists.runs().map(|run| bytes(&run)), cause))
         })
     }

@@ -75,6 +75,7 @@ impl Files {
             if written.is_ok() {
                 file.note_again(std::iter::once(bytes));
             }
+            self.end_write(file);
             written.map_err(|cause| file.not_written(std::iter::once(bytes), cause))
         })
     }

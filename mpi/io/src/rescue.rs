@@ -230,9 +230,15 @@ fn write(files: &[Arc<CachedFile>], why: &str, end: Instant) {
     let theirs = files.to_vec();
     let thread = std::thread::Builder::new().name("vgasnet-mpi-save".to_owned());
     let worker = thread.spawn(move || {
+        let mut failed = vec![false; theirs.len()];
         for holds_writes in [0, 1] {
             for (at, file) in theirs.iter().enumerate() {
-                let _heard = done.send((at, file.library.rescue(file.file, holds_writes)));
+                if failed[at] {
+                    continue;
+                }
+                let rescued = file.library.rescue(file.file, holds_writes);
+                failed[at] = rescued.is_err();
+                let _heard = done.send((at, rescued));
             }
         }
     });

@@ -5,7 +5,7 @@
 use crate::next_function::NextFunction;
 use crate::rescue::{self, WAITS};
 use std::ffi::{CStr, c_int};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 type Action = libc::sigaction;
 
@@ -145,8 +145,9 @@ fn before(signal: c_int) -> &'static Action {
     unsafe { before.as_ref() }.unwrap_or(&DEFAULT)
 }
 
-/// Gives a signal its former action.
+/// Gives a signal its former action, by which the process ends.
 pub fn restore(signal: c_int) {
+    IS_ENDING.store(true, Ordering::Relaxed);
     // SAFETY: it was the signal's action before.
     unsafe { next_action(signal, before(signal), std::ptr::null_mut()) };
 }
@@ -212,8 +213,12 @@ unsafe fn change(signal: c_int, new: *const Action, old: *mut Action) -> c_int {
     }
 }
 
+/// The files are written, and the process ends by its signal.
+static IS_ENDING: AtomicBool = AtomicBool::new(false);
+
+/// A library that reports a fault sets the default action as well, after the rescue.
 fn is_watched(signal: c_int) -> bool {
-    rescue::is_prepared() && ends_process(signal)
+    rescue::is_prepared() && ends_process(signal) && !IS_ENDING.load(Ordering::Relaxed)
 }
 
 /// C's function.
