@@ -200,12 +200,15 @@ unsafe fn change(signal: c_int, new: *const Action, old: *mut Action) -> c_int {
     // calls allowed in a handler.
     unsafe {
         let known = before(signal);
-        let is_default = new.as_ref().is_some_and(|new| new.sa_sigaction == libc::SIG_DFL);
+        let wanted = new.as_ref().map(|new| new.sa_sigaction);
+        let is_default = wanted == Some(libc::SIG_DFL);
+        // A program that had put its own handler in place for a while gives back the one that it was told of.
+        let is_own_again = is_default || wanted == Some(known.sa_sigaction);
         let (mut was, own) = (DEFAULT, own_action());
         if is_default {
             BEFORE[signal as usize].store((&raw const DEFAULT).cast_mut(), Ordering::Release);
         }
-        let answer = next_action(signal, if is_default { &own } else { new }, &mut was);
+        let answer = next_action(signal, if is_own_again { &own } else { new }, &mut was);
         if answer == 0 && !old.is_null() {
             old.write(if is_own(&was) { *known } else { was });
         }

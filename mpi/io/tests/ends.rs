@@ -15,7 +15,7 @@ fn whatever_ends_a_process_its_files_are_written() {
     let program = SUITE.compile("abandoned", Language::C);
     let file = program.scratch("ended-file");
     let signals = SIGNALS.map(|signal| (format!("sig{signal}"), &[2][..]));
-    let ways = ["pipe", "_Exit", "quick_exit", "again6", "exec"].map(|how| (how.to_owned(), &[2][..]));
+    let ways = ["pipe", "_Exit", "quick_exit", "again6", "back", "exec"].map(|how| (how.to_owned(), &[2][..]));
     let often =
         ["error", "_exit", "in-handler", "again15", "again11", "default"].map(|how| (how.to_owned(), &[1, 2, 4][..]));
     for (how, all_ranks) in often.into_iter().chain(ways).chain(signals) {

@@ -1,7 +1,8 @@
 /* A job ends in the middle: all ranks have written, and none has synced. abandoned FILE HOW: abort, segv, term,
  * self, exit; handled: exit after faults mended by the program's own handler; sig and a number: a signal; pipe: a write
  * to a pipe without readers; error: an error of MPI; _exit, _Exit, quick_exit, or in-handler: _exit in a handler; again and a
- * number: a handler that sends the signal again, with its default action; default: the default action is set later; exec */
+ * number: a handler that sends the signal again, with its default action; default: the default action is set later; back: another
+ * handler for a while; exec */
 #define _GNU_SOURCE
 #include "common.h"
 #include <signal.h>
@@ -90,6 +91,11 @@ int main(int argc, char **argv) {
             struct sigaction now;
             CHECK(signal(SIGTERM, SIG_DFL) == SIG_DFL && sigaction(SIGTERM, NULL, &now) == 0 && now.sa_handler == SIG_DFL);
             CHECK(raise(SIGTERM) == 0);
+        }
+        if (strcmp(argv[2], "back") == 0) {
+            struct sigaction before, mine = {.sa_handler = mend};
+            CHECK(sigaction(SIGSEGV, &mine, &before) == 0 && sigaction(SIGSEGV, &before, NULL) == 0);
+            *(volatile int *)8 = 1;
         }
         if (strcmp(argv[2], "exec") == 0) execv("/bin/false", (char *[]){"false", NULL});
         if (strcmp(argv[2], "exit") == 0 || strcmp(argv[2], "handled") == 0) exit(7);
