@@ -59,6 +59,14 @@ entry_points! {
 }
 
 entry_points! {
+    fn vgasnet_mpi_file_end_write(file: FilePointer) -> c_int {
+        let files = attached()?.files();
+        files.end_write(&*files.get_beside(number(file)?)?);
+        Ok(OK)
+    }
+}
+
+entry_points! {
     fn vgasnet_mpi_file_rescue(file: FilePointer, holds_writes: c_int) -> c_int {
         let files = attached()?.files();
         files.rescue(&*files.get_beside(number(file)?)?, holds_writes != 0)?;

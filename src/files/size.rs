@@ -68,7 +68,7 @@ impl Files {
 
     /// A write is complete. Once a rank ends the job it does not return: the rescue may have missed it.
     #[inline]
-    pub(super) fn end_write(&self, file: &SharedFile) {
+    pub fn end_write(&self, file: &SharedFile) {
         if file.state().is_ending() {
             self.wait_for_holder(file);
         }

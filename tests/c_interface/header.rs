@@ -65,7 +65,7 @@ fn before_mpis_with_buffers() -> impl Iterator<Item = &'static str> {
 
 /// The interposed functions of MPI, and the functions that `libvgasnet-mpi-io.so` calls before or instead of MPI's.
 fn before_mpis() -> impl Iterator<Item = &'static str> {
-    const ENDS: [&str; 18] = [
+    const ENDS: [&str; 19] = [
         "MPI_Init",
         "MPI_Init_thread",
         "MPI_Finalize",
@@ -74,6 +74,7 @@ fn before_mpis() -> impl Iterator<Item = &'static str> {
         "vgasnet_mpi_file_descriptor",
         "vgasnet_mpi_file_hand_over",
         "vgasnet_mpi_file_note_new_name",
+        "vgasnet_mpi_file_end_write",
         "vgasnet_mpi_file_rescue",
         "vgasnet_mpi_file_want_handed_over",
         "vgasnet_mpi_file_is_wanted",

@@ -223,6 +223,9 @@ impl Work for Later {
             // This access or another has failed: doing it again shows which.
             return self.run();
         }
+        if self.memory.is_write() {
+            let _fails_if_closed = self.file.library.end_write(self.file.file);
+        }
         Outcome { code: SUCCESS, bytes: self.moved.load(Ordering::Relaxed) }
     }
 }

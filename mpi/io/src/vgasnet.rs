@@ -122,6 +122,7 @@ functions! {
     mpi_file_hand_over: fn(File) -> c_int;
     mpi_file_note_new_name: fn(File) -> c_int;
     mpi_file_rescue: fn(File, c_int) -> c_int;
+    mpi_file_end_write: fn(File) -> c_int;
     mpi_file_want_handed_over: fn(File) -> c_int;
     mpi_file_is_wanted: fn(File, *mut c_int) -> c_int;
     mpi_file_end_sync_alone: fn(File, c_int) -> c_int;
@@ -233,6 +234,8 @@ impl Library {
         /// Flushes any rank's writes to the file system. If `holds_writes` is not 0, further writes of any rank wait for
         /// the end of the job. Not collective.
         rescue(holds_writes: c_int) = mpi_file_rescue;
+        /// A write that was started is complete. Once a rank ends the job this does not return. Not collective.
+        end_write() = mpi_file_end_write;
         /// Has the file's team hand it over. Not collective.
         want_handed_over() = mpi_file_want_handed_over;
         /// This rank has synced the file alone; the error number of a failure, or 0. Fails if bytes of this sync or an
