@@ -1,6 +1,6 @@
 //! Functions besides MPI's by which a process ends without its exit handlers. Each has the files written first.
 
-use crate::next_function::NextFunction;
+use crate::next_function::{NextFunction, missing};
 use crate::rescue;
 #[cfg(open_mpi)]
 use std::ffi::c_void;
@@ -72,7 +72,7 @@ macro_rules! replacing {
             // SAFETY: the function has this signature, and takes what the caller promises.
             unsafe {
                 match $next.address() {
-                    0 => -1,
+                    0 => missing(),
                     next => std::mem::transmute::<usize, unsafe extern "C" fn($($type),*) -> c_int>(next)($($argument),*),
                 }
             }

@@ -1,7 +1,14 @@
 //! The next definitions of functions of the C library that this library replaces. `front.c` has those of MPI's.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_int};
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The answer in place of a function that the C library lacks: -1, with `errno`.
+pub fn missing() -> c_int {
+    // SAFETY: the place is the thread's own.
+    unsafe { *libc::__errno_location() = libc::ENOSYS };
+    -1
+}
 
 /// The next function of a name. It is looked up once, at the start: later the caller may be a signal handler.
 pub struct NextFunction {

@@ -2,7 +2,7 @@
 //! also if the program asks for the default action later: a handler that cleans up does so, and sends itself the signal
 //! again.
 
-use crate::next_function::NextFunction;
+use crate::next_function::{NextFunction, missing};
 use crate::rescue::{self, WAITS};
 use std::ffi::{CStr, c_int};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -79,6 +79,9 @@ const REPORTERS: [&[u8]; 11] = [
 /// The former action of each signal.
 static BEFORE: [AtomicPtr<Action>; SIGNALS_MAX] = [const { AtomicPtr::new(std::ptr::null_mut()) }; SIGNALS_MAX];
 
+/// The files are written, and the process ends by its signal.
+static IS_ENDING: AtomicBool = AtomicBool::new(false);
+
 static SIGACTION: NextFunction = NextFunction::new(c"sigaction");
 static SIGNAL: NextFunction = NextFunction::new(c"signal");
 
@@ -97,10 +100,11 @@ pub fn prepare() {
 /// `new` and `old` are null or actions, and the new handler is one.
 unsafe fn next_action(signal: c_int, new: *const Action, old: *mut Action) -> c_int {
     type Function = unsafe extern "C" fn(c_int, *const Action, *mut Action) -> c_int;
-    let next = SIGACTION.address();
-    assert!(next != 0, "the C library has this function");
-    // SAFETY: the function has this signature, and takes what the caller promises.
-    unsafe { std::mem::transmute::<usize, Function>(next)(signal, new, old) }
+    match SIGACTION.address() {
+        0 => missing(),
+        // SAFETY: the function has this signature, and takes what the caller promises.
+        next => unsafe { std::mem::transmute::<usize, Function>(next)(signal, new, old) },
+    }
 }
 
 /// Installs the handler for all signals that end a process, and keeps their former actions, unless they are ignored or
@@ -173,8 +177,7 @@ fn is_report(handler: libc::sighandler_t) -> bool {
 /// # Safety
 /// The kernel calls it for a signal: `about` is the address of the signal's origin.
 unsafe extern "C" fn on_signal(signal: c_int, about: *mut libc::siginfo_t, _context: *mut libc::c_void) {
-    // SAFETY: these functions may be called in a handler, and their memory is valid. The
-    // kernel has passed the origin.
+    // SAFETY: these functions may be called in a handler, and their memory is valid. The kernel has passed the origin.
     unsafe {
         let errno = *libc::__errno_location();
         let is_of_kernel = (*about).si_code > 0;
@@ -215,9 +218,6 @@ unsafe fn change(signal: c_int, new: *const Action, old: *mut Action) -> c_int {
         answer
     }
 }
-
-/// The files are written, and the process ends by its signal.
-static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
 /// A library that reports a fault sets the default action as well, after the rescue.
 fn is_watched(signal: c_int) -> bool {

@@ -1,6 +1,6 @@
-/* What the library adds to a get of a window that it does not cache, while no other window is cached and
- * beside one that is. PMPI_Get is MPI's own: in the order of rounds each follows
- * itself and the other. Prints the difference of the minima, and MPI's, in nanoseconds. */
+/* The cost that the library adds to a get of an uncached window: alone, and beside a cached one. PMPI_Get is MPI's own.
+ * In the order of rounds each follows itself and the other. Prints the difference of the minima, and MPI's minimum, in
+ * nanoseconds. */
 #define _POSIX_C_SOURCE 200809L
 #include "common.h"
 #include <time.h>
