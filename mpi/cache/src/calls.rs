@@ -1,7 +1,8 @@
 //! MPI's functions about windows and requests, defined by the library.
 
 use crate::creation::Creation;
-use crate::gets::{Buffer, Get};
+use crate::gets::Get;
+use crate::reissue::Buffer;
 use crate::window::Effect;
 use crate::writers::Write;
 use crate::{completion, creation, ffi, gets, news, pools, report, requests, windows, writers};

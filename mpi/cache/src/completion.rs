@@ -2,12 +2,14 @@
 //! raised.
 
 use crate::ffi::{self, SUCCESS};
+use crate::locking::lock;
 use crate::near::Nearness;
 use crate::pending::{self, Filed, Ticket, first_error};
+use crate::reissue::reissue;
 use crate::report::{COUNTS, count};
 use crate::settings::Mode;
-use crate::window::{Effect, Mark, Window, access, lock};
-use crate::{gets, meter, progress, store, windows, words};
+use crate::window::{Effect, Mark, Window, access};
+use crate::{meter, progress, store, windows, words};
 use std::ffi::c_int;
 use std::sync::atomic::Ordering;
 use vgasnet_mpi_front::Handle;
@@ -131,7 +133,7 @@ fn flush_one(window: &Window, number: u32, is_there: bool, next: impl Fn() -> c_
 /// buffers. Where no epoch is open, none is in flight.
 fn note_left(window: &Window, is_noted: impl Fn(u32) -> bool) -> Vec<u32> {
     let mut noted = Vec::new();
-    window.left.take(&window.targets, is_noted, |number| {
+    window.take_left(is_noted, |number| {
         if window.is_accessible(&window.targets[number as usize]) {
             _ = pending::note_anywhere(window.space, number);
             window.on_issued(number, Effect::Read);
@@ -144,7 +146,7 @@ fn note_left(window: &Window, is_noted: impl Fn(u32) -> bool) -> Vec<u32> {
 /// A window in mode off is about to be cached. Its gets in flight were not noted, as if left to MPI.
 pub fn leave_open(window: &Window) {
     for mark in window.mark_all() {
-        window.left.on_get(&window.targets[mark.target as usize], mark.target);
+        window.left.on_get(&window.targets[mark.target as usize].left, mark.target);
     }
 }
 
@@ -254,7 +256,7 @@ fn unlock_one_metered(handle: Handle<Win>, rank: c_int, next: impl Fn() -> c_int
     target.access.fetch_and(!access::LOCKED, Ordering::Relaxed);
     window.locks.fetch_sub(1, Ordering::Relaxed);
     // Behind the call: no get may be asked for during it.
-    window.left.take(&window.targets, |left| left == number, |_| ());
+    window.take_left(|left| left == number, |_| ());
     in_flight.settle(window, true).error
 }
 
@@ -293,7 +295,7 @@ fn unlock_all_metered(handle: Handle<Win>, next: impl Fn() -> c_int) -> c_int {
 /// An epoch with all targets has ended. Returns the error of a get that joined in vain.
 fn end_all(window: &Window, in_flight: &InFlight, epoch: u32) -> c_int {
     window.access.fetch_and(!epoch, Ordering::Relaxed);
-    window.left.take(&window.targets, |_| true, |_| ());
+    window.take_left(|_| true, |_| ());
     let filed = in_flight.settle(window, true);
     window.forget_done();
     filed.error
@@ -400,5 +402,5 @@ pub fn sync(handle: Handle<Win>, next: impl Fn() -> c_int) -> c_int {
 /// The bytes of gets joined to a failed one are requested again.
 pub fn on_request_failed(ticket: Ticket) {
     let Some(window) = windows::of_space(ticket.space) else { return };
-    gets::reissue(pending::discard_one(ticket), window);
+    reissue(pending::discard_one(ticket), window);
 }

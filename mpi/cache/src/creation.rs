@@ -2,12 +2,15 @@
 
 use crate::ffi::{self, SUCCESS};
 use crate::lines::line;
+use crate::locking::lock;
 use crate::pools::{self, Choice, Words};
+use crate::reissue::reissue;
 use crate::report::{COUNTS, count};
 use crate::settings::{self, Mode};
-use crate::window::{Window, lock};
-use crate::windows::{self, WINDOWS_MAX};
-use crate::{completion, gets, meter, news, pending, store};
+use crate::store::WINDOWS_MAX;
+use crate::window::Window;
+use crate::windows;
+use crate::{completion, meter, news, pending, store};
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::sync::{Mutex, Once};
@@ -237,7 +240,7 @@ pub fn free(handle: Handle<Win>, next: impl Fn() -> c_int) -> c_int {
     if gets > 0 {
         line("MPI_Win_free", &format!("{gets} gets of the window are not complete; end their epoch before"));
     }
-    gets::reissue(reissues, &window);
+    reissue(reissues, &window);
     let error = inside(next);
     if error != SUCCESS {
         windows::insert(window);

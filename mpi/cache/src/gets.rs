@@ -3,7 +3,8 @@
 use crate::atoms::Atom;
 use crate::buffers::GetBuffer;
 use crate::ffi::{self, SUCCESS};
-use crate::pending::{self, Noted, Reissue, Ticket};
+use crate::pending::{self, Noted, Ticket};
+use crate::reissue::{Buffer, reissue};
 use crate::report::{COUNTS, count, count_alone};
 use crate::settings::Mode;
 use crate::store::{self, Fill, GET_BYTES_MAX, Outcome};
@@ -140,54 +141,6 @@ fn cacheable<'a>(window: &'a Window, call: &Get) -> Option<CacheableGet<'a>> {
     Some(CacheableGet { window, target, number, atom, displacement, address, buffer })
 }
 
-/// Asks MPI for the bytes of gets that joined in vain.
-#[cold]
-pub fn reissue(reissues: Vec<Reissue>, window: &Window) {
-    for get in reissues {
-        let win = if get.space == window.space {
-            window
-        } else {
-            match windows::of_space(get.space) {
-                Some(other) => other,
-                None => continue,
-            }
-        };
-        let error = ffi::get_bytes(get.buffer, get.target, get.displacement, win.handle, get.atom);
-        pending::on_reissued(&get, error);
-        // Counted even if MPI has refused it: the next completion must not find everything done.
-        win.on_issued(get.target, Effect::Read);
-    }
-}
-
-/// A buffer of the program, written by an operation.
-#[derive(Clone, Copy, Debug)]
-pub struct Buffer {
-    pub address: usize,
-    pub count: i64,
-    pub datatype: Handle<Datatype>,
-}
-
-impl Buffer {
-    /// Start and length, if they are known.
-    fn span(&self) -> Option<(usize, usize)> {
-        if self.count < 1 {
-            return Some((self.address, 0));
-        }
-        let (low, bytes) = ffi::span(self.datatype, self.count)?;
-        Some((self.address.wrapping_add_signed(low as isize), usize::try_from(bytes).ok()?))
-    }
-
-    /// An operation that is not noted writes it. Copies of gets in flight to the same bytes are not kept.
-    #[cold]
-    pub fn overwrite(&self, window: &Window) {
-        let reissues = match self.span() {
-            Some((start, len)) => pending::on_written(start, len),
-            None => pending::on_written_anywhere(),
-        };
-        reissue(reissues, window);
-    }
-}
-
 /// Passes a get on to MPI.
 fn pass(window: &Window, call: &Get, next: impl Fn() -> c_int) -> (c_int, Option<Ticket>) {
     count(&COUNTS.gets_passed);
@@ -229,7 +182,7 @@ fn leave(window: &Window, call: &Get, next: impl Fn() -> c_int) -> c_int {
     count_alone(&COUNTS.gets_passed);
     let error = next();
     if let Some(target) = window.target(call.target) {
-        window.left.on_get(target, call.target as u32);
+        window.left.on_get(&target.left, call.target as u32);
     }
     if pending::has_any() {
         call.origin.overwrite(window);
@@ -247,7 +200,7 @@ pub fn leave_at_once(win: Handle<Win>, number: i32, next: impl Fn() -> c_int) ->
     }
     count_alone(&COUNTS.gets_passed);
     let error = next();
-    window.left.on_get(target, number as u32);
+    window.left.on_get(&target.left, number as u32);
     Some(error)
 }
 

@@ -2,7 +2,7 @@
 //! they cost what they cost without the library, and writes drop no copies. Before the cache serves the window again,
 //! it catches up: gets possibly in flight are noted, and the copies are dropped if anything was written.
 
-use crate::window::{Target, lock};
+use crate::locking::lock;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
@@ -47,21 +47,21 @@ pub struct Left {
 impl Left {
     /// MPI was asked for a get.
     #[inline]
-    pub fn on_get(&self, target: &Target, number: u32) {
+    pub fn on_get(&self, mark: &LeftMark, target: u32) {
         // After the call: a get that a completion may miss is marked behind it.
-        if !target.left.is_marked() {
-            self.add(target, number);
+        if !mark.is_marked() {
+            self.add(mark, target);
         }
     }
 
     #[cold]
-    fn add(&self, target: &Target, number: u32) {
+    fn add(&self, mark: &LeftMark, target: u32) {
         let mut targets = lock(&self.targets);
-        if target.left.is_clear() {
-            targets.push(number);
+        if mark.is_clear() {
+            targets.push(target);
             // First: a thread that finds its target marked relies on both.
             self.has_gets.store(true, Ordering::SeqCst);
-            target.left.set(LeftMark::MARKED);
+            mark.set(LeftMark::MARKED);
         }
     }
 
@@ -95,7 +95,12 @@ impl Left {
 
     /// Takes the targets that `is_taken` accepts. Each is passed to `note` before its mark is gone, so other threads
     /// always find one of both.
-    pub fn take(&self, all: &[Target], is_taken: impl Fn(u32) -> bool, mut note: impl FnMut(u32)) {
+    pub fn take<'a>(
+        &self,
+        mark_of: impl Fn(u32) -> &'a LeftMark,
+        is_taken: impl Fn(u32) -> bool,
+        mut note: impl FnMut(u32),
+    ) {
         if !self.has_gets.load(Ordering::SeqCst) {
             return;
         }
@@ -103,7 +108,7 @@ impl Left {
         targets.retain(|number| {
             let is_taken = is_taken(*number);
             if is_taken {
-                let mark = &all[*number as usize].left;
+                let mark = mark_of(*number);
                 mark.set(LeftMark::TAKEN);
                 note(*number);
                 mark.set(LeftMark::CLEAR);
@@ -118,20 +123,20 @@ impl Left {
 mod tests {
     use super::*;
 
-    fn targets() -> [Target; 3] {
-        [(); 3].map(|()| Target::default())
+    fn marks() -> [LeftMark; 3] {
+        [(); 3].map(|()| LeftMark::default())
     }
 
     #[test]
     fn gets_are_in_flight_until_their_target_is_taken() {
-        let (left, all) = (Left::default(), targets());
+        let (left, all) = (Left::default(), marks());
         for number in [2, 0, 2] {
             left.on_get(&all[number], number as u32);
         }
         let mut taken = Vec::new();
-        left.take(&all, |number| number == 2, |number| taken.push(number));
+        left.take(|number| &all[number as usize], |number| number == 2, |number| taken.push(number));
         assert!(taken == [2] && left.has_gets() && left.is_behind());
-        left.take(&all, |_| true, |number| taken.push(number));
+        left.take(|number| &all[number as usize], |_| true, |number| taken.push(number));
         assert!(taken == [2, 0] && !left.has_gets() && !left.is_behind());
         left.on_get(&all[2], 2);
         assert!(left.has_gets());
@@ -140,17 +145,17 @@ mod tests {
     /// A completion may miss a get that comes while others are noted.
     #[test]
     fn a_get_that_comes_while_others_are_noted_stays_marked() {
-        let (left, all) = (Left::default(), targets());
+        let (left, all) = (Left::default(), marks());
         left.on_get(&all[1], 1);
         std::thread::scope(|scope| {
             let note = |_| {
                 // It is marked anew then, once the others are noted.
-                assert!(!all[1].left.is_clear() && !all[1].left.is_marked() && left.has_gets());
+                assert!(!all[1].is_clear() && !all[1].is_marked() && left.has_gets());
                 scope.spawn(|| left.on_get(&all[1], 1));
             };
-            left.take(&all, |_| true, note);
+            left.take(|number| &all[number as usize], |_| true, note);
         });
-        assert!(all[1].left.is_marked() && left.has_gets());
+        assert!(all[1].is_marked() && left.has_gets());
     }
 
     #[test]

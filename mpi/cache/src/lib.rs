@@ -5,7 +5,7 @@
 //! users.
 //!
 //! - [`gets`] serves gets from the [`store`]; [`completion`] files completed gets; [`writers`] drops overwritten
-//!   entries.
+//!   entries; [`reissue`] asks MPI once more for bytes that were overwritten.
 //! - [`window`] tracks open epochs and targets with operations in flight; [`pending`] tracks the gets in flight.
 //! - [`trial`] measures whether the cache makes a window's gets faster, and else leaves them to MPI.
 //! - [`news`] notes when this process may have learned from another one. In modes checked and told no entry from before
@@ -27,6 +27,7 @@ mod ffi;
 mod gets;
 mod left;
 mod lines;
+mod locking;
 mod meter;
 mod near;
 mod news;
@@ -35,6 +36,7 @@ mod origins;
 mod pending;
 mod pools;
 mod progress;
+mod reissue;
 mod report;
 mod requests;
 mod settings;

@@ -5,8 +5,8 @@
 //! numbers. Behind the words there are as many by which ranks are stopped.
 
 use crate::ffi::{self, WordsOfAll};
-use crate::window::lock;
-use crate::windows::WINDOWS_MAX;
+use crate::locking::lock;
+use crate::store::WINDOWS_MAX;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,8 +1,8 @@
 //! Requests of `MPI_Rget` with bytes to keep and, in mode told, of operations with a completion to tell.
 
 use crate::ffi::{self, SUCCESS};
+use crate::locking::lock;
 use crate::pending::Ticket;
-use crate::window::lock;
 use crate::{completion, meter};
 use std::collections::BTreeMap;
 use std::ffi::c_int;

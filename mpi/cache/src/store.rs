@@ -6,9 +6,12 @@ use crate::lines::line;
 use crate::settings;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use vgasnet_getcache::{Ask, GetCache, Key, Limits, Stats, TellingHeap};
+use vgasnet_getcache::{Ask, GENERATION_PLACES, GetCache, Key, Limits, Stats, TellingHeap};
 
-pub use vgasnet_getcache::{Fill, GENERATION_PLACES, Outcome};
+pub use vgasnet_getcache::{Fill, Outcome};
+
+/// Maximum number of windows at a time. Each needs a generation of the cache.
+pub const WINDOWS_MAX: usize = GENERATION_PLACES as usize;
 
 /// Bits of the rank in a key's target. The number of the atomic unit is behind them.
 const RANK_BITS: u32 = 28;

@@ -2,9 +2,9 @@
 //! unchanged, and the cheaper way serves the gets until the next probe. A cache that costs more than it saves is tried
 //! again after so many gets that all trials together cost little.
 
+use crate::locking::lock;
 use crate::meter;
 use crate::settings::{self, Mode};
-use crate::window::lock;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 

@@ -1,12 +1,13 @@
 //! The state of a window: its targets, open epochs, operations in flight.
 
 use crate::left::{Left, LeftMark};
+use crate::locking::lock;
 use crate::near::Nearness;
 use crate::pools::Words;
 use crate::settings::Mode;
 use crate::trial::Trial;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use vgasnet_mpi_front::Handle;
 use vgasnet_mpi_front::kind::Win;
 
@@ -132,11 +133,6 @@ pub struct Window {
     pub is_exposed_to_puts: AtomicBool,
 }
 
-/// Locks a mutex. Its holders do not panic.
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Raises a count, and a sum of such counts by as much. A thread that reads the new count also sees the bytes copied
 /// before.
 fn raise(count: &AtomicU64, sum: &AtomicU64, to: u64) {
@@ -168,6 +164,11 @@ impl Window {
             words,
             is_exposed_to_puts: AtomicBool::new(true),
         }
+    }
+
+    /// Takes targets with gets that were left to MPI, see [`Left::take`].
+    pub fn take_left(&self, is_taken: impl Fn(u32) -> bool, note: impl FnMut(u32)) {
+        self.left.take(|number| &self.targets[number as usize].left, is_taken, note);
     }
 
     /// The current mode.

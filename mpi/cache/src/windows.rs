@@ -1,15 +1,13 @@
 //! The windows of the process, found by their handles without a lock.
 
+use crate::locking::lock;
 use crate::settings::Mode;
-use crate::store::GENERATION_PLACES;
-use crate::window::{Window, lock};
+use crate::store::WINDOWS_MAX;
+use crate::window::Window;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use vgasnet_mpi_front::Handle;
 use vgasnet_mpi_front::kind::Win;
-
-/// Maximum number of windows at a time. Each needs a generation of the cache.
-pub const WINDOWS_MAX: usize = GENERATION_PLACES as usize;
 
 const SLOTS_LOG2: u32 = 12;
 const SLOTS: usize = 1 << SLOTS_LOG2;

@@ -1,8 +1,8 @@
 //! Writing operations drop the entries they overlap.
 
 use crate::ffi::{self, SUCCESS};
-use crate::gets::Buffer;
 use crate::pending::{self, Ticket};
+use crate::reissue::Buffer;
 use crate::settings::Mode;
 use crate::window::{Effect, Target, Window};
 use crate::{gets, requests, store, windows, words};

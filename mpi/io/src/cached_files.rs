@@ -2,13 +2,11 @@
 
 use crate::errors;
 use crate::ffi::{self, Comm};
+use crate::hold::{Hold, Identity};
 use crate::queue::Queue;
-use crate::rescue;
-use crate::sharing::{Hold, Identity};
 use crate::through::Through;
 use crate::vgasnet::{Failed, File, Library, Piece};
 use crate::view::{Extent, View};
-use crate::watch;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CString, c_int};
@@ -174,16 +172,8 @@ fn change<T>(change: impl FnOnce(&mut BTreeMap<Handle<kind::File>, Arc<CachedFil
 }
 
 /// Adds a file, for calls to find.
-pub fn add(file: CachedFile) {
-    file.prepare_to_sync_alone();
-    let file = Arc::new(file);
-    change(|files| files.insert(file.handle, Arc::clone(&file)));
-    // A handle that only reads disturbs nobody.
-    if file.may_write && matches!(file.hold, Hold::Own { .. }) {
-        file.through.is_watched.store(true, Ordering::Release);
-        watch::add(&file);
-        rescue::prepare();
-    }
+pub fn add(file: &Arc<CachedFile>) {
+    change(|files| files.insert(file.handle, Arc::clone(file)));
 }
 
 /// The files cached and written here, each once. `None` if the table is locked, perhaps by the thread that ends the

@@ -9,7 +9,7 @@
 
 use crate::locks::{find_lock, is_locked, set_lock};
 use crate::say;
-use crate::{forked, job};
+use crate::{forked, running};
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_int};
 use std::io;
@@ -200,7 +200,7 @@ pub fn tell_of_readers(descriptor: c_int) {
         say(format_args!(
             "rank {}: {}: another process has a read lock on the bytes by which the file's handles find each other; MPI serves the file; \
              end the lock (fcntl, also of a whole file) to have it cached",
-            job::own_rank(),
+            running::own_rank(),
             path_of(descriptor)
         ));
     });
@@ -265,7 +265,7 @@ pub fn settle(claim: &Claim, path: &CStr) -> bool {
     let is_free = claim.wait_for_owner(|| {
         say(format_args!(
             "rank {}: MPI_File_open: {}: waits for ranks of another communicator, or of another job, to hand the file back (since {} s)",
-            job::own_rank(),
+            running::own_rank(),
             path.to_string_lossy(),
             SLOW.as_secs()
         ));
@@ -274,7 +274,7 @@ pub fn settle(claim: &Claim, path: &CStr) -> bool {
         say(format_args!(
             "rank {}: MPI_File_open: {}: ranks of another communicator, or of another job, cache and write the file, and have not handed it back \
              for {} s; open it after they have closed it, or give it the hint vgasnet_cache=disable there",
-            job::own_rank(),
+            running::own_rank(),
             path.to_string_lossy(),
             PATIENCE.as_secs()
         ));

@@ -3,9 +3,10 @@
 use crate::cached_files::{self, CachedFile, shared_with};
 use crate::claims::{self, Claim};
 use crate::ffi;
+use crate::hold::Hold;
 use crate::look::Look;
 use crate::say;
-use crate::sharing::{Hold, Way};
+use crate::sharing::Way;
 use crate::vgasnet::Failed;
 use crate::watch;
 use std::ffi::c_int;

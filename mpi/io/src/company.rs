@@ -3,8 +3,8 @@
 //! may write.
 
 use crate::ffi::{self, Comm};
-use crate::job;
 use crate::patterns::Patterns;
+use crate::running;
 use crate::say;
 use crate::vgasnet::Library;
 use std::ffi::c_int;
@@ -55,7 +55,7 @@ pub fn come(call: &str, comm: Handle<kind::Comm>, root: c_int, next: impl Fn() -
 
 /// Returns when no rank of the job caches a file for writing.
 pub fn expect(call: &str) {
-    let Some(library) = job::library() else { return };
+    let Some(library) = running::library() else { return };
     let start = Instant::now();
     let before = library.bar_caching();
     let rank = ffi::world_rank();

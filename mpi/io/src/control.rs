@@ -4,7 +4,7 @@ use crate::cached_files::{self, CachedFile, CallFile};
 use crate::claims;
 use crate::closing;
 use crate::ffi::{self, Constants, constants};
-use crate::job;
+use crate::running;
 use crate::types::layout_of;
 use crate::view::View;
 use std::ffi::c_int;
@@ -161,7 +161,7 @@ fn units(cached: &CachedFile, view: &View, pointer: Pointer) -> Result<u64, c_in
 /// `next` has succeeded.
 pub fn info(file: Handle<File>, next: impl Fn() -> c_int, info: impl Fn() -> Handle<Info>) -> c_int {
     let code = next();
-    if code == SUCCESS && job::library().is_some() {
+    if code == SUCCESS && running::library().is_some() {
         let cached = cached_files::find_idle(file);
         let is_cached = cached.as_ref().is_some_and(|cached| !cached.through.is_on());
         ffi::set_info(info(), c"vgasnet_cache", if is_cached { "enable" } else { "disable" });

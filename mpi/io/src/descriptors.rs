@@ -1,7 +1,7 @@
 //! Descriptors of the process. A cached file takes more of them than a file served by MPI. In a program with many open
 //! files, further files are therefore served by MPI.
 
-use crate::sharing::Identity;
+use crate::hold::Identity;
 use crate::{ffi, say};
 use std::ffi::{CString, c_int};
 use std::sync::Once;

@@ -4,30 +4,14 @@
 use crate::ffi;
 use crate::patterns::Patterns;
 use crate::vgasnet::{self, Library};
-use crate::{company, ends, ffi_types, rescue, say, settings, signals};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use crate::{company, ends, ffi_types, rescue, running, say, settings, signals};
+use std::sync::atomic::{AtomicBool, Ordering};
 use vgasnet_mpi_front::{environment, is_its_mpi, keeping_handlers};
-
-/// vgasnet's functions, if it runs.
-static RUNNING: OnceLock<Option<Library>> = OnceLock::new();
-
-/// vgasnet, if it runs and the program has not called `MPI_Finalize`. Without it files are not cached.
-pub fn library() -> Option<&'static Library> {
-    RUNNING.get().and_then(Option::as_ref).filter(|_| !HAS_ENDED.load(Ordering::Relaxed))
-}
-
-/// Whether the ranks of `MPI_COMM_WORLD` know of each other that they have the library. vgasnet may not run nevertheless.
-pub fn is_agreed() -> bool {
-    RUNNING.get().is_some()
-}
 
 /// MPI has started on this rank: starts vgasnet, once. Collective over all ranks.
 pub fn start() {
-    RUNNING.get_or_init(|| {
-        OWN_RANK.store(ffi::world_rank(), Ordering::Relaxed);
+    running::begin(ffi::world_rank(), || {
         let library = try_start()?;
-        OWN_PROCESS.store(std::process::id(), Ordering::Relaxed);
         company::expect_parents(&library);
         ends::prepare();
         signals::prepare();
@@ -44,7 +28,7 @@ pub fn start() {
 /// A file is to be cached, but the library has not seen MPI start. One line says so.
 pub fn tell_if_not_started(is_meant: impl FnOnce() -> bool) {
     static TOLD: AtomicBool = AtomicBool::new(false);
-    if RUNNING.get().is_some() || HAS_ENDED.load(Ordering::Relaxed) || TOLD.load(Ordering::Relaxed) {
+    if running::is_agreed() || running::has_ended() || TOLD.load(Ordering::Relaxed) {
         return;
     }
     if is_its_mpi() && is_meant() && !TOLD.swap(true, Ordering::Relaxed) {
@@ -56,36 +40,15 @@ pub fn tell_if_not_started(is_meant: impl FnOnce() -> bool) {
 /// MPI is about to end: vgasnet's threads stop calling it. Files opened from now on are MPI's, such as a tool's output.
 /// Collective over all ranks.
 pub fn end() {
-    let running = library();
-    HAS_ENDED.store(true, Ordering::Relaxed);
-    if let Some(library) = running {
+    if let Some(library) = running::end() {
         Patterns::of_environment().tell_unmatched();
         library.end();
     }
 }
 
-/// The number by which lines name this rank when MPI may no longer be asked.
-static OWN_RANK: AtomicU32 = AtomicU32::new(0);
-
-/// This rank, even when MPI may not be asked.
-pub fn own_rank() -> u32 {
-    OWN_RANK.load(Ordering::Relaxed)
-}
-
-/// The rank's process. Its forked children have no part in its files.
-static OWN_PROCESS: AtomicU32 = AtomicU32::new(0);
-
-/// Whether the program has called `MPI_Finalize`.
-static HAS_ENDED: AtomicBool = AtomicBool::new(false);
-
 unsafe extern "C" {
     /// C's function, missing in Rust's library.
     fn at_quick_exit(call: extern "C" fn()) -> std::ffi::c_int;
-}
-
-/// Whether vgasnet runs in this process, and the program has not ended MPI.
-pub fn is_running() -> bool {
-    std::process::id() == OWN_PROCESS.load(Ordering::Relaxed) && !HAS_ENDED.load(Ordering::Relaxed)
 }
 
 extern "C" fn at_exit() {
@@ -98,13 +61,11 @@ extern "C" fn at_quick_end() {
 
 /// The process ends. If the program has not ended MPI, the consequences are the same as without the library.
 fn end_early(why: &str) {
-    if !is_running() {
+    if !running::is_running() {
         return;
     }
     rescue::all(why);
-    let running = library();
-    HAS_ENDED.store(true, Ordering::Relaxed);
-    if let Some(library) = running {
+    if let Some(library) = running::end() {
         library.abandon();
     }
 }

@@ -5,11 +5,13 @@
 //! next definition of their name. `docs/reference/files.md` documents it for users.
 //!
 //! - [`opening`] decides which files are cached, by [`patterns`] and [`settings`]; [`cached_files`] holds them, and
-//!   [`sharing`] handles files opened twice. [`access`] reads and writes; [`control`] does everything else.
+//!   [`sharing`] handles files opened twice ([`hold`]). [`access`] reads and writes; [`control`] does everything else.
 //! - [`view`] locates the bytes of a view, and [`layout`], [`types`] and [`named`] the bytes of a datatype;
 //!   [`transfer`] combines the two.
 //! - [`queue`] runs non-blocking operations.
-//! - [`rescue`] writes the files when a process ends early, by one of the [`signals`] or the functions in [`ends`].
+//! - [`job`] starts and ends vgasnet, and [`running`] tells whether it runs.
+//! - [`rescue`] writes the files when a process ends early, by one of the [`signals`] or the functions in [`ends`], which
+//!   ask it by a pipe ([`asking`]).
 //! - [`claims`] finds other handles of a file by [`locks`], first by a [`look`], and [`forked`] children keep none;
 //!   [`whole_locks`] keeps the program's locks off them.
 //!   [`company`] bars caching, and [`watch`] and [`through`] hand files over.
@@ -23,6 +25,7 @@
 
 mod access;
 mod accesses;
+mod asking;
 mod cached_files;
 mod calls;
 mod claims;
@@ -36,6 +39,7 @@ mod errors;
 mod ffi;
 mod ffi_types;
 mod forked;
+mod hold;
 mod job;
 mod layout;
 mod locks;
@@ -47,6 +51,7 @@ mod operation;
 mod patterns;
 mod queue;
 mod rescue;
+mod running;
 mod settings;
 mod sharing;
 mod signals;

@@ -1,8 +1,8 @@
 //! A handle's look at a file before it is opened: the handle's claim, or why it has none.
 
 use crate::claims::{Claim, PATIENCE, settle, take_guest_byte, tell_of_readers};
-use crate::job;
 use crate::locks::{has_no_locks, is_locked};
+use crate::running;
 use crate::say;
 use std::ffi::CStr;
 use std::io::{self, ErrorKind};
@@ -132,7 +132,7 @@ fn tell_refused(path: &CStr, error: &io::Error) {
         say(format_args!(
             "rank {}: MPI_File_open: {}: cannot be locked behind its end: {error}; MPI serves it, and other handles do not see that this one \
              may write it; end other processes' locks of the whole file, or allow more locks and open files",
-            job::own_rank(),
+            running::own_rank(),
             path.to_string_lossy()
         ));
     });

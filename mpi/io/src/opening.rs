@@ -6,13 +6,12 @@ use crate::claims::{self, Claim};
 use crate::company::Permit;
 use crate::descriptors;
 use crate::ffi::{self, Comm, constants};
-use crate::job;
+use crate::hold::{Hold, Identity, Pointer};
 use crate::look::Look;
 use crate::patterns::Patterns;
-use crate::say;
 use crate::settings::{Hints, paths_of};
-use crate::sharing::{Hold, Identity, Pointer};
 use crate::vgasnet::{self, Library, Opening};
+use crate::{job, rescue, running, say, watch};
 use std::ffi::{CString, c_int};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -115,7 +114,7 @@ pub fn open<'a, L: Language>(
     next: impl Fn() -> c_int,
     new: Argument<'_, L, NewFile>,
 ) -> c_int {
-    let library = job::library();
+    let library = running::library();
     if library.is_none() {
         job::tell_if_not_started(|| wanted().is_named());
         // Another MPI has other handles.
@@ -159,7 +158,7 @@ pub fn open<'a, L: Language>(
 fn serve(wanted: &Wanted<'_>, handle: Option<Handle<File>>, server: Server, others: &[c_int]) -> Result<(), Taken> {
     let (Server::Shared { comm, .. } | Server::Own { comm, .. }) = &server else { return Ok(()) };
     let is_open = comm.all(handle.is_some());
-    match (server, handle, job::library()) {
+    match (server, handle, running::library()) {
         (Server::Shared { comm, first }, Some(handle), Some(library)) if is_open => {
             share(library, wanted, handle, comm, &first);
             Ok(())
@@ -262,7 +261,7 @@ fn settled(paths: Vec<CString>) -> (Vec<(Look, CString)>, bool) {
 fn tell_taken(wanted: &Wanted<'_>) -> bool {
     say(format_args!(
         "rank {}: MPI_File_open: {}: another team caches it, and its bytes may overwrite those of this handle; close it there before",
-        job::own_rank(),
+        running::own_rank(),
         String::from_utf8_lossy(wanted.name)
     ));
     true
@@ -271,7 +270,7 @@ fn tell_taken(wanted: &Wanted<'_>) -> bool {
 /// The server of a file where vgasnet does not run: MPI. Collective if the ranks know of each other that they have the
 /// library. Otherwise each of them has claims of its own, since none can wait for another's.
 fn choose_unserved(wanted: &Wanted<'_>, theirs: &Comm) -> Result<Server, Taken> {
-    if job::is_agreed() && !ffi::is_finalized() {
+    if running::is_agreed() && !ffi::is_finalized() {
         return for_mpi_alone(wanted, theirs, theirs.world_ranks().is_some());
     }
     let (looks, are_free) = if wanted.may_write() { settled(c_paths_of(wanted.name)) } else { (Vec::new(), true) };
@@ -454,5 +453,13 @@ fn begin(wanted: &Wanted<'_>, mut file: CachedFile) {
     if file.is_appended {
         file.append();
     }
-    cached_files::add(file);
+    file.prepare_to_sync_alone();
+    let file = Arc::new(file);
+    cached_files::add(&file);
+    // A handle that only reads disturbs nobody.
+    if file.may_write && matches!(file.hold, Hold::Own { .. }) {
+        file.through.is_watched.store(true, Ordering::Release);
+        watch::add(&file);
+        rescue::prepare();
+    }
 }

@@ -2,8 +2,8 @@
 //! and run operations that vgasnet cannot run by itself; others wait for operations in flight.
 
 use crate::ffi::OwnRequest;
-use crate::job;
 use crate::operation::{Operation, Outcome};
+use crate::running;
 use crate::vgasnet::{Library, OperationHandle};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -136,7 +136,7 @@ fn end_tasks() {
 
 /// Tasks exist, so vgasnet runs.
 fn vgasnet_of_tasks() -> &'static Library {
-    job::library().expect("files are open")
+    running::library().expect("files are open")
 }
 
 impl Task {

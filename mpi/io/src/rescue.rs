@@ -4,19 +4,17 @@
 //! One rank has the dirty bytes of all ranks of a file's team written, while their helpers live. An existing thread
 //! does so, waiting at a pipe, since a signal handler must not start one.
 
+use crate::asking::{PATIENCE, Pipes, WAITS, ask};
 use crate::cached_files::{self, CachedFile};
-use crate::{job, say, signals};
+use crate::{running, say, signals};
 use std::ffi::c_int;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::FromRawFd;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, Once};
 use std::time::{Duration, Instant};
-
-/// Timeout of the rescue at a job's end.
-const PATIENCE: Duration = Duration::from_secs(3);
 
 /// After this time a line says that files are being written.
 const SLOW: Duration = Duration::from_millis(400);
@@ -33,57 +31,32 @@ const LINGER: Duration = Duration::from_millis(250);
 /// Interval between attempts to get a lock. The interrupted thread may hold it.
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(2);
 
-/// Added to a signal's number if the signalled thread waits until the files are written.
-pub const WAITS: u8 = 0x80;
-
 /// In place of a signal's number: the program has called `_exit`.
 const EXIT: u8 = 0;
 
 /// In place of a signal's number: the program is replaced.
 const EXEC: u8 = 0x7f;
 
-/// Ends of pipes. A signal's number goes in. If the thread that sent it waits, a byte comes back when the files are written.
-static ASK: AtomicI32 = AtomicI32::new(-1);
-static ANSWER: AtomicI32 = AtomicI32::new(-1);
-
-/// The process with the thread. Its children lack the thread.
-static PROCESS: AtomicI32 = AtomicI32::new(0);
-
 /// Makes signals that end the process write its files first. Called when a file is cached and written; acts once.
 pub fn prepare() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        let (Some([asked, ask]), Some([answer, answered])) = (pipe(), pipe()) else {
-            return tell_unprepared("descriptors");
-        };
+        let Some(pipes) = Pipes::open() else { return tell_unprepared("descriptors") };
+        let Pipes { asked, answered, .. } = pipes;
         let thread = std::thread::Builder::new().name("vgasnet-mpi-end".to_owned());
         if thread.spawn(move || serve(asked, answered)).is_err() {
             return tell_unprepared("threads");
         }
-        ASK.store(ask, Ordering::Relaxed);
-        ANSWER.store(answer, Ordering::Relaxed);
-        PROCESS.store(std::process::id() as i32, Ordering::Release);
+        pipes.publish();
         signals::take_over();
     });
-}
-
-/// Whether this process writes its files at such a signal. A child does not.
-pub fn is_prepared() -> bool {
-    // SAFETY: the call has no preconditions.
-    (unsafe { libc::getpid() }) == PROCESS.load(Ordering::Acquire)
-}
-
-fn pipe() -> Option<[c_int; 2]> {
-    let mut ends = [0; 2];
-    // SAFETY: there is room for both.
-    (unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } == 0).then_some(ends)
 }
 
 fn tell_unprepared(what: &str) {
     say(format_args!(
         "rank {}: MPI_File_open: this process may have no more {what}, so a signal that ends it loses what was written to \
          cached files and not synced; allow more, or give files the hint vgasnet_cache=disable",
-        job::own_rank()
+        running::own_rank()
     ));
 }
 
@@ -130,43 +103,17 @@ fn end_by(signal: c_int) {
     unsafe { libc::kill(libc::getpid(), signal) };
 }
 
-/// Asks the thread, if this process has it, and waits for its answer if the byte says so. May be called in a signal
-/// handler.
-pub fn ask(byte: u8) -> bool {
-    // SAFETY: these functions may be called in a handler. The pipe is open once a process is noted, and there is a byte.
-    unsafe {
-        let is_asked = is_prepared() && libc::write(ASK.load(Ordering::Relaxed), [byte].as_ptr().cast(), 1) == 1;
-        if is_asked && byte & WAITS != 0 {
-            wait_for_answer();
-        }
-        is_asked
-    }
-}
-
 /// The program ends the process by `_exit`, perhaps in a signal handler.
 pub fn before_exit() {
-    if job::is_running() {
+    if running::is_running() {
         ask(EXIT | WAITS);
     }
 }
 
 /// The program is about to be replaced.
 pub fn before_exec() {
-    if job::is_running() {
+    if running::is_running() {
         ask(EXEC | WAITS);
-    }
-}
-
-/// # Safety
-/// The pipe is open.
-unsafe fn wait_for_answer() {
-    let mut wait = libc::pollfd { fd: ANSWER.load(Ordering::Relaxed), events: libc::POLLIN, revents: 0 };
-    let mut answer = [0_u8; 1];
-    // SAFETY: the pipe is open, as the caller promises, and there is room for a byte of it.
-    unsafe {
-        if libc::poll(&mut wait, 1, PATIENCE.as_millis() as c_int + 1000) == 1 {
-            libc::read(wait.fd, answer.as_mut_ptr().cast(), 1);
-        }
     }
 }
 
@@ -198,14 +145,14 @@ pub fn all(why: &str) {
 
 /// The files to write. A line says so if another thread keeps the table of files.
 fn open_files(why: &str, end: Instant) -> Vec<Arc<CachedFile>> {
-    if !job::is_running() {
+    if !running::is_running() {
         return Vec::new();
     }
     until(end, cached_files::written_files).unwrap_or_else(|| {
         say(format_args!(
             "rank {}: {why}: the files that are open could not be looked at; what was written since they were last synced may be lost; \
              call MPI_File_close or MPI_Finalize before",
-            job::own_rank()
+            running::own_rank()
         ));
         Vec::new()
     })
@@ -264,7 +211,7 @@ fn tell_slow(files: &[Arc<CachedFile>], left: &[bool], why: &str) {
     let first = files.iter().zip(left).find_map(|(file, is_left)| is_left.then(|| file.path.to_string_lossy()));
     say(format_args!(
         "rank {}: {why}: writing what was not synced of {}; it is lost if the launcher kills this rank now",
-        job::own_rank(),
+        running::own_rank(),
         first.unwrap_or_default()
     ));
 }
@@ -273,7 +220,7 @@ fn tell_slow(files: &[Arc<CachedFile>], left: &[bool], why: &str) {
 fn tell_lost(files: &[Arc<CachedFile>], left: &[bool], why: &str) {
     let lost: Vec<_> = files.iter().zip(left).filter_map(|(file, is_left)| is_left.then_some(file)).collect();
     for file in &lost {
-        let (rank, path) = (job::own_rank(), file.path.to_string_lossy());
+        let (rank, path) = (running::own_rank(), file.path.to_string_lossy());
         say(format_args!(
             "rank {rank}: {why}: {path} is open; what was written since it was last synced may be lost; call MPI_File_close or \
              MPI_Finalize before"

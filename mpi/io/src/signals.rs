@@ -2,8 +2,8 @@
 //! also if the program asks for the default action later: a handler that cleans up does so, and sends itself the signal
 //! again.
 
+use crate::asking::{self, WAITS};
 use crate::next_function::{NextFunction, missing};
-use crate::rescue::{self, WAITS};
 use std::ffi::{CStr, c_int};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
@@ -182,7 +182,7 @@ unsafe extern "C" fn on_signal(signal: c_int, about: *mut libc::siginfo_t, _cont
         let errno = *libc::__errno_location();
         let is_of_kernel = (*about).si_code > 0;
         let is_of_thread = OF_THREADS.contains(&signal) && (is_of_kernel || (*about).si_pid() == libc::getpid());
-        let is_asked = rescue::ask(signal as u8 | if is_of_thread { WAITS } else { 0 });
+        let is_asked = asking::ask(signal as u8 | if is_of_thread { WAITS } else { 0 });
         if !is_asked || is_of_thread {
             restore(signal);
             if !(is_of_kernel && OF_FAULTS.contains(&signal)) {
@@ -221,7 +221,7 @@ unsafe fn change(signal: c_int, new: *const Action, old: *mut Action) -> c_int {
 
 /// A library that reports a fault sets the default action as well, after the rescue.
 fn is_watched(signal: c_int) -> bool {
-    rescue::is_prepared() && ends_process(signal) && !IS_ENDING.load(Ordering::Relaxed)
+    asking::is_prepared() && ends_process(signal) && !IS_ENDING.load(Ordering::Relaxed)
 }
 
 /// C's function.

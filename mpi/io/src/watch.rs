@@ -6,7 +6,7 @@ use crate::cached_files::{CachedFile, shared_with};
 use crate::claims::Claim;
 use crate::company::Permit;
 use crate::direct::Direct;
-use crate::sharing::Hold;
+use crate::hold::Hold;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
