@@ -200,7 +200,12 @@ impl Outbox {
         worked
     }
 
-    /// Whether no message waits.
+    /// Whether messages wait for others of their event.
+    pub(super) fn has_bundle(&self) -> bool {
+        self.together.messages > 0
+    }
+
+    /// Whether no message waits for room.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }

@@ -102,7 +102,7 @@ impl Engine {
     }
 
     /// Carries out the actions of one event.
-    fn carry_out(&mut self) {
+    pub(super) fn carry_out(&mut self) {
         let mut actions = self.queue.take_actions();
         for action in actions.drain(..) {
             if stats::is_on() {

@@ -94,8 +94,10 @@ impl Engine {
         }
         let is_written = self.protocol.home.is_written(page);
         if part.copy.access() == Access::Write && !is_written {
-            let noted = self.protocol.handle(Event::Written(page), &mut Vec::new());
+            let mut actions = Vec::new();
+            let noted = self.protocol.handle(Event::Written(page), &mut actions);
             noted.expect("no message is part of it");
+            assert!(actions.is_empty(), "no rank holds {page:?}, so none is told");
         }
         stats::count(Row::InBlocks);
         stats::add(Row::FaultBlock, u64::from(part.copy.mapped_access().is_some()));
