@@ -67,9 +67,15 @@ entry_points! {
 }
 
 entry_points! {
-    fn vgasnet_mpi_file_rescue(file: FilePointer, holds_writes: c_int) -> c_int {
+    fn vgasnet_mpi_file_hold_writes(file: FilePointer) -> c_int {
         let files = attached()?.files();
-        files.rescue(&*files.get_beside(number(file)?)?, holds_writes != 0)?;
+        files.hold_writes(&*files.get_beside(number(file)?)?);
+        Ok(OK)
+    }
+
+    fn vgasnet_mpi_file_rescue(file: FilePointer) -> c_int {
+        let files = attached()?.files();
+        files.rescue(&*files.get_beside(number(file)?)?)?;
         Ok(OK)
     }
 }
@@ -85,6 +91,16 @@ entry_points! {
         Ok(OK)
     }
 
+    unsafe fn vgasnet_mpi_end_job(not_rescued: *mut u64) -> c_int {
+        not_rescued.write(attached()?.files().end_job());
+        Ok(OK)
+    }
+
+    unsafe fn vgasnet_mpi_is_job_ending(is_ending: *mut c_int) -> c_int {
+        is_ending.write(attached()?.files().is_job_ending().into());
+        Ok(OK)
+    }
+
     unsafe fn vgasnet_mpi_bar_caching(still_cached: *mut u64) -> c_int {
         still_cached.write(attached()?.files().bar_caching());
         Ok(OK)
@@ -94,6 +110,16 @@ entry_points! {
 entry_points! {
     fn vgasnet_mpi_end_caching() -> c_int {
         attached()?.files().end_caching();
+        Ok(OK)
+    }
+
+    fn vgasnet_mpi_go_on() -> c_int {
+        attached()?.files().go_on();
+        Ok(OK)
+    }
+
+    fn vgasnet_mpi_note_rescue() -> c_int {
+        attached()?.files().note_rescue();
         Ok(OK)
     }
 

@@ -47,23 +47,26 @@ impl Files {
         file.state().is_wanted()
     }
 
+    /// Has further writes of all ranks wait for the end of the job, since they would be lost with it. Writes that had
+    /// begun before are not waited for. Not collective.
+    pub fn hold_writes(&self, file: &SharedFile) {
+        self.driver().ask_of_file(file.members().ranks(), file.space(), FileAsk::HoldWrites, 0);
+    }
+
     /// Writes all ranks' data to the file system and cuts the file at their end. The other ranks' helpers do their
-    /// part. Holding writes, it first has further writes of all ranks wait for the end of the job, since they would be
-    /// lost with it. Writes that had begun before are not waited for.
+    /// part.
     ///
     /// # Errors
-    /// Some data could not be written.
-    pub fn rescue(&self, file: &SharedFile, holds_writes: bool) -> Result<(), FileError> {
+    /// Some data could not be written. All other data is written.
+    pub fn rescue(&self, file: &SharedFile) -> Result<(), FileError> {
         // Nobody else writes the file before this rank, too, has handed it over.
         let _not_handed_over = file.ending().begin();
         if !file.access().write || file.is_handed_over() {
             return Ok(());
         }
-        if holds_writes {
-            self.driver().ask_of_file(file.members().ranks(), file.space(), FileAsk::HoldWrites, 0);
-        }
-        self.flush(file)?;
+        let own = self.flush(file);
         let cause = self.driver().recall_file(file.space(), &file.stripes().homes, PageFilter::ALL);
+        own?;
         if let Some(cause) = cause {
             return Err(file.failed("be written", cause));
         }
@@ -95,5 +98,26 @@ impl Files {
     /// Whether caching is barred here.
     pub fn is_caching_barred(&self) -> bool {
         self.driver().engine().is_caching_barred()
+    }
+
+    /// Has all ranks rescue the files that their MPI program caches: this rank is about to end the job. Returns the
+    /// number of files that are not rescued.
+    pub fn end_job(&self) -> u64 {
+        self.driver().end_job()
+    }
+
+    /// This rank has not ended the job after all.
+    pub fn go_on(&self) {
+        self.driver().go_on();
+    }
+
+    /// Whether a rank is about to end the job.
+    pub fn is_job_ending(&self) -> bool {
+        self.driver().engine().is_job_ending()
+    }
+
+    /// All files of this rank's MPI program are rescued.
+    pub fn note_rescue(&self) {
+        self.driver().engine().note_rescue();
     }
 }

@@ -65,7 +65,7 @@ fn before_mpis_with_buffers() -> impl Iterator<Item = &'static str> {
 
 /// The interposed functions of MPI, and the functions that `libvgasnet-mpi-io.so` calls before or instead of MPI's.
 fn before_mpis() -> impl Iterator<Item = &'static str> {
-    const ENDS: [&str; 19] = [
+    const ENDS: [&str; 24] = [
         "MPI_Init",
         "MPI_Init_thread",
         "MPI_Finalize",
@@ -75,6 +75,7 @@ fn before_mpis() -> impl Iterator<Item = &'static str> {
         "vgasnet_mpi_file_hand_over",
         "vgasnet_mpi_file_note_new_name",
         "vgasnet_mpi_file_end_write",
+        "vgasnet_mpi_file_hold_writes",
         "vgasnet_mpi_file_rescue",
         "vgasnet_mpi_file_want_handed_over",
         "vgasnet_mpi_file_is_wanted",
@@ -85,6 +86,10 @@ fn before_mpis() -> impl Iterator<Item = &'static str> {
         "vgasnet_mpi_is_caching_barred",
         "vgasnet_mpi_bar_caching",
         "vgasnet_mpi_bar_own_caching",
+        "vgasnet_mpi_end_job",
+        "vgasnet_mpi_is_job_ending",
+        "vgasnet_mpi_note_rescue",
+        "vgasnet_mpi_go_on",
     ];
     ENDS.into_iter().filter(|_| cfg!(feature = "mpi")).chain(before_mpis_with_buffers())
 }

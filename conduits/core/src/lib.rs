@@ -17,6 +17,7 @@
 mod agreement;
 pub mod conformance;
 pub mod environment;
+pub mod forked;
 mod give_way;
 mod launcher_watch;
 pub mod launchers;

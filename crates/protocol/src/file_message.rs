@@ -27,6 +27,11 @@ pub enum FileAsk {
     ReleaseEnd,
     /// The sender's job is about to end: for some seconds the receiver begins no write.
     HoldWrites,
+    /// About no file: the sender is about to end the job, and the receiver, a rank of an MPI program, rescues the files that it caches. Returns
+    /// the number of those that are not rescued.
+    EndJob,
+    /// About no file: the sender has not ended the job. The receiver no longer holds writes.
+    GoOn,
     /// About no file: the receiver, a rank of an MPI program, caches no further file for writing, and returns the number of files that it
     /// still caches.
     BarCaching,
@@ -87,7 +92,8 @@ pub struct FileMessage {
     /// Zero.
     pub padding: u32,
     /// Answer to [`FileAsk::End`], [`FileAsk::Size`] or [`FileAsk::HoldEnd`]: the end, in bytes. [`FileAsk::Flush`]: the pages, as a
-    /// [`PageFilter`]. [`FileAsk::Take`]: the increment; in its answer, the old value. Answer to [`FileAsk::BarCaching`]: the number. [`FileAsk::Doubt`]: the
+    /// [`PageFilter`]. [`FileAsk::Take`]: the increment; in its answer, the old value. Answer to [`FileAsk::BarCaching`] or [`FileAsk::EndJob`]:
+    /// the number. [`FileAsk::Doubt`]: the
     /// error number, also in the answer.
     pub value: u64,
 }

@@ -7,6 +7,7 @@ use nix::fcntl::{FcntlArg, fcntl};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::Arc;
+use vgasnet_conduit::forked;
 
 /// Position of the locked byte: far behind all data, next to the byte locked by `libvgasnet-mpi-io`.
 const PLACE: i64 = i64::MAX - 2;
@@ -27,7 +28,10 @@ impl NamedFile {
         // The lock belongs to the open file description, so it takes no descriptor of its own.
         for _ in 0..ATTEMPTS {
             match set_lock(file, libc::F_WRLCK) {
-                Ok(()) => return Ok(Some(Claim(Arc::clone(self)))),
+                Ok(()) => {
+                    forked::keep_from_children(file.as_raw_fd());
+                    return Ok(Some(Claim(Arc::clone(self))));
+                }
                 Err(Errno::EAGAIN | Errno::EACCES) => {}
                 Err(Errno::EOPNOTSUPP | Errno::EINVAL | Errno::ENOSYS) => return Ok(None),
                 Err(errno) => {
@@ -50,10 +54,12 @@ impl NamedFile {
 }
 
 impl Drop for Claim {
-    /// A forked child has the same file open, and closing it here would leave the lock with the child. So the lock is
-    /// released explicitly.
+    /// A child by vfork or clone has the same file open, and closing it here would leave the lock with the child. So the
+    /// lock is released explicitly.
     fn drop(&mut self) {
-        let _failed = self.0.as_fd().map(|file| set_lock(file, libc::F_UNLCK));
+        let Some(file) = self.0.as_fd() else { return };
+        forked::forget(file.as_raw_fd());
+        let _failed = set_lock(file, libc::F_UNLCK);
     }
 }
 

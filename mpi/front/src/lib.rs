@@ -27,7 +27,7 @@ pub use languages::{C, Fortran, Language, RequestRoom};
 pub use next::{Next, is_its_mpi, resolve};
 pub use passing::{Passing, Serving, end};
 pub use say::say;
-pub use vgasnet_conduit::{environment, keeping_handlers, whole_file};
+pub use vgasnet_conduit::{blocking_signals, environment, forked, keeping_handlers, whole_file};
 
 /// MPI's success, by the standard.
 pub const SUCCESS: std::ffi::c_int = 0;

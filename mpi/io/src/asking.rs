@@ -2,10 +2,13 @@
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Timeout of the rescue at a job's end.
 pub const PATIENCE: Duration = Duration::from_secs(3);
+
+/// The answer comes at most this much later.
+const AFTER_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Added to a signal's number if the signalled thread waits until the files are written.
 pub const WAITS: u8 = 0x80;
@@ -73,15 +76,29 @@ pub fn ask(byte: u8) -> bool {
     }
 }
 
+/// Waits for the answer. No handler runs meanwhile: it might end the process.
+///
 /// # Safety
 /// The pipe is open.
 unsafe fn wait_for_answer() {
     let mut wait = libc::pollfd { fd: ANSWER.load(Ordering::Relaxed), events: libc::POLLIN, revents: 0 };
     let mut answer = [0_u8; 1];
-    // SAFETY: the pipe is open, as the caller promises, and there is room for a byte of it.
+    let end = Instant::now() + PATIENCE + AFTER_PATIENCE;
+    // SAFETY: these functions may be called in a handler. The pipe is open, as the caller promises, and there is room
+    // for a byte of it. The sets are filled before they are used.
     unsafe {
-        if libc::poll(&mut wait, 1, PATIENCE.as_millis() as c_int + 1000) == 1 {
+        let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &all, &mut before);
+        // A process that was stopped meanwhile goes on here.
+        let mut ready = -1;
+        while ready < 0 && Instant::now() < end {
+            let left = end.saturating_duration_since(Instant::now());
+            ready = libc::poll(&mut wait, 1, left.as_millis() as c_int);
+        }
+        if ready == 1 {
             libc::read(wait.fd, answer.as_mut_ptr().cast(), 1);
         }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
     }
 }

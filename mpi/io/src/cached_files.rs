@@ -1,12 +1,12 @@
 //! The cached files, by MPI's handles. MPI has each of them open, too, for everything not served by this library.
 
-use crate::errors;
 use crate::ffi::{self, Comm};
 use crate::hold::{Hold, Identity};
 use crate::queue::Queue;
 use crate::through::Through;
 use crate::vgasnet::{Failed, File, Library, Piece};
 use crate::view::{Extent, View};
+use crate::{alternate_stack, errors};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CString, c_int};
@@ -146,6 +146,7 @@ pub fn find(handle: Handle<kind::File>) -> Option<CallFile> {
 
 #[cold]
 fn look_up(handle: Handle<kind::File>) -> Option<CallFile> {
+    alternate_stack::prepare();
     let files = FILES.read().unwrap_or_else(PoisonError::into_inner);
     let file = Arc::clone(files.get(&handle)?);
     // Nobody raises it under the lock.
@@ -176,18 +177,64 @@ pub fn add(file: &Arc<CachedFile>) {
     change(|files| files.insert(file.handle, Arc::clone(file)));
 }
 
-/// The files cached and written here, each once. `None` if the table is locked, perhaps by the thread that ends the
+/// The files cached and written here, each once. `None` if the tables are locked, perhaps by the thread that ends the
 /// process.
 pub fn written_files() -> Option<Vec<Arc<CachedFile>>> {
     let files = FILES.try_read().ok()?;
+    let closing = CLOSING.try_lock().ok()?;
     let mut told = BTreeSet::new();
-    let written = files.values().filter(|file| file.may_write && !file.through.is_on() && told.insert(file.owner()));
+    let all = files.values().chain(closing.iter());
+    let written = all.filter(|file| file.may_write && !file.through.is_on() && told.insert(file.owner()));
     Some(written.cloned().collect())
 }
 
+/// Files that are being closed. Calls find them no longer, but a rescue does.
+static CLOSING: Mutex<Vec<Arc<CachedFile>>> = Mutex::new(Vec::new());
+
+fn closing() -> MutexGuard<'static, Vec<Arc<CachedFile>>> {
+    CLOSING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A file that is being closed, until this is dropped.
+pub struct Closing(Arc<CachedFile>);
+
+impl Deref for Closing {
+    type Target = CachedFile;
+
+    fn deref(&self) -> &CachedFile {
+        &self.0
+    }
+}
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        closing().retain(|file| !Arc::ptr_eq(file, &self.0));
+    }
+}
+
+/// Whether files are being closed.
+pub fn has_closing() -> bool {
+    !closing().is_empty()
+}
+
+/// Whether the file is being closed.
+pub fn is_closing(file: &Arc<CachedFile>) -> bool {
+    closing().iter().any(|known| Arc::ptr_eq(known, file))
+}
+
+/// Whether the file is open, or being closed.
+pub fn is_known(file: &Arc<CachedFile>) -> bool {
+    let files = FILES.read().unwrap_or_else(PoisonError::into_inner);
+    files.values().chain(closing().iter()).any(|known| Arc::ptr_eq(known, file))
+}
+
 /// Calls no longer find it.
-pub fn remove(handle: Handle<kind::File>) -> Option<Arc<CachedFile>> {
-    change(|files| files.remove(&handle))
+pub fn remove(handle: Handle<kind::File>) -> Option<Closing> {
+    change(|files| {
+        let file = files.remove(&handle)?;
+        closing().push(Arc::clone(&file));
+        Some(Closing(file))
+    })
 }
 
 impl CachedFile {

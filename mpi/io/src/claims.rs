@@ -8,8 +8,8 @@
 //! (`watch.rs`).
 
 use crate::locks::{find_lock, is_locked, set_lock};
+use crate::running;
 use crate::say;
-use crate::{forked, running};
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_int};
 use std::io;
@@ -18,8 +18,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
-use vgasnet_mpi_front::Handle;
 use vgasnet_mpi_front::kind::File;
+use vgasnet_mpi_front::{Handle, forked};
 
 /// The owner's byte. vgasnet locks the byte before it.
 const OWNER: i64 = i64::MAX - 1;

@@ -89,7 +89,7 @@ impl CachedFile {
 
     /// A second handle becomes MPI's, since the first is closed. All ranks of the second close the first. Collective.
     fn leave(&self, claim: Option<Claim>) {
-        cached_files::remove(self.handle);
+        drop(cached_files::remove(self.handle));
         claim.into_iter().for_each(|claim| claims::keep(self.handle, claim));
         self.hand_over(self.shared_units());
         if let Hold::Shared { pointer, .. } = &self.hold {
@@ -131,7 +131,7 @@ pub fn close_all() {
                 "rank {rank}: MPI_Finalize: {path} is open; it is written now, and cached no more; call MPI_File_close before"
             ));
         }
-        cached_files::remove(file.handle);
+        let _closing = cached_files::remove(file.handle);
         // A file of a session outlives this.
         let _told = file.end(After::MpiAtPointers);
     }

@@ -13,14 +13,21 @@ static ABORT: NextFunction = NextFunction::new(c"ompi_mpi_abort");
 static WRITE: NextFunction = NextFunction::new(c"write");
 
 /// Looks the functions up: a signal handler, which may call `_exit`, must not, nor a child that calls `execve`.
-pub fn prepare() {
-    EXIT.address();
-    prepare_replacing();
+extern "C" fn look_all_up() {
+    EXIT.look_up();
+    look_replacing_up();
     #[cfg(not(open_mpi))]
-    {
-        WRITE.address();
-        launcher::find();
-    }
+    WRITE.look_up();
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_START: extern "C" fn() = look_all_up;
+
+/// MPI has started.
+pub fn prepare() {
+    #[cfg(not(open_mpi))]
+    launcher::find();
 }
 
 fn exit(status: c_int) -> ! {
@@ -57,8 +64,8 @@ macro_rules! replacing {
     ($($name:ident $next:ident $text:literal ($($argument:ident: $type:ty),*);)*) => {
         $(static $next: NextFunction = NextFunction::new($text);)*
 
-        fn prepare_replacing() {
-            $($next.address();)*
+        fn look_replacing_up() {
+            $($next.look_up();)*
         }
 
         $(
@@ -68,14 +75,18 @@ macro_rules! replacing {
         /// As C's function requires.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
-            rescue::before_exec();
+            let is_rescued = rescue::before_exec();
             // SAFETY: the function has this signature, and takes what the caller promises.
-            unsafe {
+            let failed = unsafe {
                 match $next.address() {
                     0 => missing(),
                     next => std::mem::transmute::<usize, unsafe extern "C" fn($($type),*) -> c_int>(next)($($argument),*),
                 }
+            };
+            if is_rescued {
+                rescue::after_failed_exec();
             }
+            failed
         }
         )*
     };

@@ -4,7 +4,7 @@
 use crate::ffi;
 use crate::patterns::Patterns;
 use crate::vgasnet::{self, Library};
-use crate::{company, ends, ffi_types, rescue, running, say, settings, signals};
+use crate::{company, ends, ffi_types, rescue, running, say, settings};
 use std::sync::atomic::{AtomicBool, Ordering};
 use vgasnet_mpi_front::{environment, is_its_mpi, keeping_handlers};
 
@@ -14,7 +14,6 @@ pub fn start() {
         let library = try_start()?;
         company::expect_parents(&library);
         ends::prepare();
-        signals::prepare();
         // vgasnet has registered its exit handler by now, so this one runs first.
         // SAFETY: the functions exist until the process ends: libraries possibly needed by MPI are not unloaded.
         unsafe {
@@ -23,6 +22,10 @@ pub fn start() {
         }
         Some(library)
     });
+    // A rank may end the job before it opens a file, while others have files open.
+    if running::is_running() && !Patterns::of_environment().is_empty() {
+        rescue::prepare();
+    }
 }
 
 /// A file is to be cached, but the library has not seen MPI start. One line says so.
@@ -40,10 +43,11 @@ pub fn tell_if_not_started(is_meant: impl FnOnce() -> bool) {
 /// MPI is about to end: vgasnet's threads stop calling it. Files opened from now on are MPI's, such as a tool's output.
 /// Collective over all ranks.
 pub fn end() {
-    if let Some(library) = running::end() {
+    if running::end().is_some() {
         Patterns::of_environment().tell_unmatched();
-        library.end();
     }
+    // Also if an exit handler of the program ends MPI: MPICH ends while threads wait for its locks.
+    running::started().into_iter().for_each(Library::end);
 }
 
 unsafe extern "C" {

@@ -8,11 +8,11 @@
 //!   [`sharing`] handles files opened twice ([`hold`]). [`access`] reads and writes; [`control`] does everything else.
 //! - [`view`] locates the bytes of a view, and [`layout`], [`types`] and [`named`] the bytes of a datatype;
 //!   [`transfer`] combines the two.
-//! - [`queue`] runs non-blocking operations.
+//! - [`queue`] runs non-blocking operations, by [`threads`] of the library.
 //! - [`job`] starts and ends vgasnet, and [`running`] tells whether it runs.
 //! - [`rescue`] writes the files when a process ends early, by one of the [`signals`] or the functions in [`ends`], which
-//!   ask it by a pipe ([`asking`]).
-//! - [`claims`] finds other handles of a file by [`locks`], first by a [`look`], and [`forked`] children keep none;
+//!   ask it by a pipe ([`asking`]). An [`alternate_stack`] serves handlers whose thread has used up its own.
+//! - [`claims`] finds other handles of a file by [`locks`], first by a [`look`], and forked children keep none;
 //!   [`whole_locks`] keeps the program's locks off them.
 //!   [`company`] bars caching, and [`watch`] and [`through`] hand files over.
 //!
@@ -25,6 +25,7 @@
 
 mod access;
 mod accesses;
+mod alternate_stack;
 mod asking;
 mod cached_files;
 mod calls;
@@ -38,7 +39,6 @@ mod ends;
 mod errors;
 mod ffi;
 mod ffi_types;
-mod forked;
 mod hold;
 mod job;
 mod layout;
@@ -55,6 +55,7 @@ mod running;
 mod settings;
 mod sharing;
 mod signals;
+mod threads;
 mod through;
 mod transfer;
 mod types;

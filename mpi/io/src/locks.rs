@@ -31,10 +31,12 @@ pub fn lock_of(kind: c_int, place: i64, bytes: i64) -> libc::flock {
     lock
 }
 
-/// The kind of another lock that is in the way of one of this kind.
+/// The kind of another lock that is in the way of one of this kind. If it cannot be known, one for writing is assumed.
 pub fn find_lock(descriptor: c_int, kind: c_int, place: i64, bytes: i64) -> Option<c_int> {
     let mut lock = lock_of(kind, place, bytes);
     // SAFETY: there is room for a lock. A descriptor that is not open is refused.
-    let asked = unsafe { libc::fcntl(descriptor, libc::F_OFD_GETLK, &mut lock) };
-    Some(c_int::from(lock.l_type)).filter(|kind| asked == 0 && *kind != libc::F_UNLCK)
+    if unsafe { libc::fcntl(descriptor, libc::F_OFD_GETLK, &mut lock) } != 0 {
+        return Some(libc::F_WRLCK).filter(|_| !has_no_locks(&io::Error::last_os_error()));
+    }
+    Some(c_int::from(lock.l_type)).filter(|kind| *kind != libc::F_UNLCK)
 }

@@ -3,8 +3,8 @@
 
 use crate::ffi::OwnRequest;
 use crate::operation::{Operation, Outcome};
-use crate::running;
 use crate::vgasnet::{Library, OperationHandle};
+use crate::{running, threads};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -74,8 +74,7 @@ impl<T> Line<T> {
     fn add(&self, one: T) -> Result<(), T> {
         let mut state = lock(&self.state);
         if state.waiting.len() >= state.idle && state.threads < THREADS_MAX {
-            let thread = std::thread::Builder::new().name(self.thread_name.to_owned());
-            state.threads += usize::from(thread.spawn(self.run).is_ok());
+            state.threads += usize::from(threads::start(self.thread_name, self.run).is_ok());
         }
         if state.threads == 0 {
             return Err(one);

@@ -38,7 +38,12 @@ pub fn has_ended() -> bool {
 
 /// vgasnet, if it runs and the program has not called `MPI_Finalize`. Without it files are not cached.
 pub fn library() -> Option<&'static Library> {
-    RUNNING.get().and_then(Option::as_ref).filter(|_| !HAS_ENDED.load(Ordering::Relaxed))
+    started().filter(|_| !HAS_ENDED.load(Ordering::Relaxed))
+}
+
+/// vgasnet, if it has started.
+pub fn started() -> Option<&'static Library> {
+    RUNNING.get().and_then(Option::as_ref)
 }
 
 /// Whether the ranks of `MPI_COMM_WORLD` know of each other that they have the library. vgasnet may not run nevertheless.

@@ -84,15 +84,24 @@ static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
 static SIGACTION: NextFunction = NextFunction::new(c"sigaction");
 static SIGNAL: NextFunction = NextFunction::new(c"signal");
+static SYSV_SIGNAL: NextFunction = NextFunction::new(c"__sysv_signal");
+static SIGSET: NextFunction = NextFunction::new(c"sigset");
+static RAISE: NextFunction = NextFunction::new(c"raise");
+static KILL: NextFunction = NextFunction::new(c"kill");
 
 // SAFETY: all fields may be 0, which is SIG_DFL.
 static DEFAULT: Action = unsafe { std::mem::zeroed() };
 
-/// Looks the functions up: a signal handler must not.
-pub fn prepare() {
-    SIGACTION.address();
-    SIGNAL.address();
+/// Looks the functions up: a signal handler must not, nor a child that is about to end.
+extern "C" fn look_all_up() {
+    for next in [&SIGACTION, &SIGNAL, &SYSV_SIGNAL, &SIGSET, &RAISE, &KILL] {
+        next.look_up();
+    }
 }
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_START: extern "C" fn() = look_all_up;
 
 /// The C library's function.
 ///
@@ -234,22 +243,108 @@ pub unsafe extern "C" fn sigaction(signal: c_int, new: *const Action, old: *mut 
     unsafe { if is_watched(signal) { change(signal, new, old) } else { next_action(signal, new, old) } }
 }
 
-/// C's function, with BSD's meaning: the signal is blocked in its handler, and calls go on behind it.
+/// A handler as the functions `signal` set it. Returns the one before.
 ///
 /// # Safety
 /// The handler is one.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn signal(number: c_int, handler: usize) -> usize {
+unsafe fn set(number: c_int, handler: usize, flags: c_int, next: &NextFunction) -> usize {
     type Function = unsafe extern "C" fn(c_int, usize) -> usize;
     // SAFETY: the function has this signature. The handler is one, as the caller promises.
     unsafe {
-        let next = SIGNAL.address();
+        let next = next.address();
         if !is_watched(number) && next != 0 {
             return std::mem::transmute::<usize, Function>(next)(number, handler);
         }
         let (mut new, mut old) = (DEFAULT, DEFAULT);
-        (new.sa_sigaction, new.sa_flags) = (handler, libc::SA_RESTART);
-        libc::sigaddset(&mut new.sa_mask, number);
+        (new.sa_sigaction, new.sa_flags) = (handler, flags);
+        if flags & libc::SA_NODEFER == 0 {
+            libc::sigaddset(&mut new.sa_mask, number);
+        }
         if sigaction(number, &new, &mut old) == 0 { old.sa_sigaction } else { libc::SIG_ERR }
+    }
+}
+
+/// Functions of the kind of C's `signal`, with their flags.
+macro_rules! signal_functions {
+    ($($name:ident $flags:expr, $next:expr;)*) => {$(
+        /// C's function; see signal(2).
+        ///
+        /// # Safety
+        /// The handler is one.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(number: c_int, handler: usize) -> usize {
+            // SAFETY: as the caller promises.
+            unsafe { set(number, handler, $flags, &$next) }
+        }
+    )*};
+}
+
+signal_functions! {
+    signal libc::SA_RESTART, SIGNAL;
+    bsd_signal libc::SA_RESTART, SIGNAL;
+    ssignal libc::SA_RESTART, SIGNAL;
+    sysv_signal libc::SA_RESETHAND | libc::SA_NODEFER, SYSV_SIGNAL;
+    __sysv_signal libc::SA_RESETHAND | libc::SA_NODEFER, SYSV_SIGNAL;
+}
+
+/// C's function; see sigset(3). It unblocks the signal as well, or blocks it.
+///
+/// # Safety
+/// The handler is one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sigset(number: c_int, handler: usize) -> usize {
+    type Function = unsafe extern "C" fn(c_int, usize) -> usize;
+    // SAFETY: the function has this signature, or there is none. The handler is one, as the caller promises.
+    unsafe {
+        let answer = match SIGSET.address() {
+            0 => libc::SIG_ERR,
+            next => std::mem::transmute::<usize, Function>(next)(number, handler),
+        };
+        if handler == libc::SIG_DFL && is_watched(number) {
+            sigaction(number, &DEFAULT, std::ptr::null_mut());
+        }
+        if answer == on_signal as *const () as usize { before(number).sa_sigaction } else { answer }
+    }
+}
+
+/// The thread sends itself a signal. If that ends the process, no instruction may follow, so the files are written
+/// before.
+fn before_own(signal: c_int) {
+    // SAFETY: there is room for the answers. All fields may be 0.
+    let is_ours = is_watched(signal)
+        && unsafe {
+            let (mut now, mut mask): (Action, libc::sigset_t) = (DEFAULT, std::mem::zeroed());
+            let is_known = next_action(signal, std::ptr::null(), &mut now) == 0;
+            libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &mut mask);
+            is_known && is_own(&now) && libc::sigismember(&mask, signal) == 0
+        };
+    if is_ours && asking::ask(signal as u8 | WAITS) {
+        restore(signal);
+    }
+}
+
+/// C's function.
+#[unsafe(no_mangle)]
+pub extern "C" fn raise(signal: c_int) -> c_int {
+    before_own(signal);
+    match RAISE.address() {
+        0 => missing(),
+        // SAFETY: the function has this signature, and takes any number.
+        next => unsafe { std::mem::transmute::<usize, unsafe extern "C" fn(c_int) -> c_int>(next)(signal) },
+    }
+}
+
+/// C's function.
+#[unsafe(no_mangle)]
+pub extern "C" fn kill(process: libc::pid_t, signal: c_int) -> c_int {
+    type Function = unsafe extern "C" fn(libc::pid_t, c_int) -> c_int;
+    // SAFETY: the call has no preconditions.
+    if process == unsafe { libc::getpid() } {
+        before_own(signal);
+    }
+    match KILL.address() {
+        0 => missing(),
+        // SAFETY: the function has this signature, and takes any numbers.
+        next => unsafe { std::mem::transmute::<usize, Function>(next)(process, signal) },
     }
 }

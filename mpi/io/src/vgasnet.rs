@@ -121,7 +121,8 @@ functions! {
     mpi_file_descriptor: fn(File, *mut c_int) -> c_int;
     mpi_file_hand_over: fn(File) -> c_int;
     mpi_file_note_new_name: fn(File) -> c_int;
-    mpi_file_rescue: fn(File, c_int) -> c_int;
+    mpi_file_hold_writes: fn(File) -> c_int;
+    mpi_file_rescue: fn(File) -> c_int;
     mpi_file_end_write: fn(File) -> c_int;
     mpi_file_want_handed_over: fn(File) -> c_int;
     mpi_file_is_wanted: fn(File, *mut c_int) -> c_int;
@@ -132,6 +133,10 @@ functions! {
     mpi_is_caching_barred: fn(*mut c_int) -> c_int;
     mpi_bar_caching: fn(*mut u64) -> c_int;
     mpi_bar_own_caching: fn() -> c_int;
+    mpi_end_job: fn(*mut u64) -> c_int;
+    mpi_is_job_ending: fn(*mut c_int) -> c_int;
+    mpi_note_rescue: fn() -> c_int;
+    mpi_go_on: fn() -> c_int;
 }
 
 /// A failed call. The user has been told the reason.
@@ -231,9 +236,10 @@ impl Library {
         hand_over() = mpi_file_hand_over;
         /// MPI has created the file: the next sync also syncs its directory. Not collective.
         note_new_name() = mpi_file_note_new_name;
-        /// Flushes any rank's writes to the file system. If `holds_writes` is not 0, further writes of any rank wait for
-        /// the end of the job. Not collective.
-        rescue(holds_writes: c_int) = mpi_file_rescue;
+        /// Has further writes of any rank wait for the end of the job. Not collective.
+        hold_writes() = mpi_file_hold_writes;
+        /// Flushes any rank's writes to the file system. Not collective.
+        rescue() = mpi_file_rescue;
         /// A write that was started is complete. Once a rank ends the job this does not return. Not collective.
         end_write() = mpi_file_end_write;
         /// Has the file's team hand it over. Not collective.
@@ -352,6 +358,34 @@ impl Library {
     pub fn bar_own_caching(&self) {
         // SAFETY: it may be called once vgasnet runs.
         let _code = unsafe { (self.mpi_bar_own_caching)() };
+    }
+
+    /// Has all ranks of the job rescue their files. Returns the number of files that are not rescued. Not collective.
+    pub fn end_job(&self) -> u64 {
+        let mut not_rescued = 0;
+        // SAFETY: there is room for the number.
+        let _code = unsafe { (self.mpi_end_job)(&mut not_rescued) };
+        not_rescued
+    }
+
+    /// Whether a rank is about to end the job, and this one has to rescue its files.
+    pub fn is_job_ending(&self) -> bool {
+        let mut is_ending = 0;
+        // SAFETY: there is room for the answer.
+        let code = unsafe { (self.mpi_is_job_ending)(&mut is_ending) };
+        code == OK && is_ending != 0
+    }
+
+    /// This rank's files are rescued.
+    pub fn note_rescue(&self) {
+        // SAFETY: it may be called once vgasnet runs.
+        let _code = unsafe { (self.mpi_note_rescue)() };
+    }
+
+    /// This rank has not ended the job after all. Not collective.
+    pub fn go_on(&self) {
+        // SAFETY: it may be called once vgasnet runs.
+        let _code = unsafe { (self.mpi_go_on)() };
     }
 
     /// Turns mode atomic on or off.

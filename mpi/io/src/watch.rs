@@ -1,12 +1,14 @@
 //! Watches cached files open for writing for other writers: a thread checks regularly for guests (`claims.rs`), for
-//! processes without claims (`company.rs`), and for calls of second handles that pages cannot serve (`sharing.rs`). If there is one, the team hands the file over (`through.rs`), by threads of its own, since the program may be anywhere
-//! meanwhile.
+//! processes without claims (`company.rs`), for calls of second handles that pages cannot serve (`sharing.rs`), and for a
+//! rank that ends the job (`rescue.rs`). If there is one, the team hands the file over (`through.rs`), by threads of its
+//! own, since the program may be anywhere meanwhile.
 
-use crate::cached_files::{CachedFile, shared_with};
+use crate::cached_files::{CachedFile, has_closing, shared_with};
 use crate::claims::Claim;
 use crate::company::Permit;
 use crate::direct::Direct;
 use crate::hold::Hold;
+use crate::{rescue, running, say, threads};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -52,8 +54,7 @@ pub fn add(file: &Arc<CachedFile>) {
     let mut watched = watched();
     watched.files.push_back(Arc::clone(file));
     if !watched.has_thread {
-        let thread = std::thread::Builder::new().name("vgasnet-mpi-look".to_owned());
-        watched.has_thread = thread.spawn(look).is_ok();
+        watched.has_thread = threads::start("vgasnet-mpi-look", look).is_ok();
     }
     HAS_FILES.notify_one();
 }
@@ -66,7 +67,7 @@ pub fn remove(handle: Handle<File>) {
 fn look() {
     loop {
         let mut watched = watched();
-        while watched.files.is_empty() {
+        while watched.files.is_empty() && !has_closing() {
             watched = HAS_FILES.wait(watched).unwrap_or_else(PoisonError::into_inner);
         }
         for _ in 0..watched.files.len().min(LOOKS) {
@@ -77,6 +78,7 @@ fn look() {
             }
         }
         drop(watched);
+        rescue::if_job_ends();
         std::thread::sleep(PERIOD);
     }
 }
@@ -96,8 +98,7 @@ fn wanted(file: &CachedFile) -> Option<u64> {
 /// Hands a file over, in a new thread if possible.
 fn start(file: &Arc<CachedFile>, joint_calls: u64) {
     let its = Arc::clone(file);
-    let thread = std::thread::Builder::new().name("vgasnet-mpi-hand".to_owned());
-    if thread.spawn(move || hand_over(&its, joint_calls)).is_err() {
+    if threads::start("vgasnet-mpi-hand", move || hand_over(&its, joint_calls)).is_err() {
         hand_over(file, joint_calls);
     }
 }
@@ -125,9 +126,18 @@ fn hand_over(file: &CachedFile, joint_calls: u64) {
     }
     others.clone().for_each(|rank| _ = file.comm.receive(rank, SYNCED));
     if let Hold::Own { claim, permit, .. } = &file.hold {
-        lock(claim).iter_mut().for_each(|claim| _ = claim.become_guest());
+        if !lock(claim).iter_mut().all(Claim::become_guest) {
+            tell_unclaimed(file);
+        }
         drop(lock(permit).take());
     }
     others.for_each(|rank| file.comm.send(rank, GO_ON, 0));
     file.through.let_through(direct, synced);
+}
+
+fn tell_unclaimed(file: &CachedFile) {
+    let (rank, path) = (running::own_rank(), file.path.to_string_lossy());
+    say(format_args!(
+        "rank {rank}: {path}: this file system locks no further byte of it; if another job caches the file now, bytes may be lost"
+    ));
 }

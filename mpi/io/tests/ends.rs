@@ -15,10 +15,12 @@ fn whatever_ends_a_process_its_files_are_written() {
     let program = SUITE.compile("abandoned", Language::C);
     let file = program.scratch("ended-file");
     let signals = SIGNALS.map(|signal| (format!("sig{signal}"), &[2][..]));
-    let ways = ["pipe", "_Exit", "quick_exit", "again6", "back", "exec"].map(|how| (how.to_owned(), &[2][..]));
+    let ways = ["pipe", "_Exit", "quick_exit", "again6", "back", "exec", "sysv15", "sigset15"];
+    let ways = ways.map(|how| (how.to_owned(), &[2][..]));
+    let within = ["close", "timer", "overflow", "own15", "own14", "itself"].map(|how| (how.to_owned(), &[2, 4][..]));
     let often =
         ["error", "_exit", "in-handler", "again15", "again11", "default"].map(|how| (how.to_owned(), &[1, 2, 4][..]));
-    for (how, all_ranks) in often.into_iter().chain(ways).chain(signals) {
+    for (how, all_ranks) in often.into_iter().chain(ways).chain(within).chain(signals) {
         for &ranks in all_ranks {
             let _gone = std::fs::remove_file(&file);
             let arguments = [file.to_str().expect("a path of ours"), &how];
@@ -29,7 +31,63 @@ fn whatever_ends_a_process_its_files_are_written() {
             assert!(ended.stdout.contains("written") && ended.status != Some(0), "{how}, {ranks}: {ended}");
             assert!(found == expected.as_bytes(), "{how}, {ranks}: {} bytes\n{ended}", found.len());
             assert!(!ended.stderr.contains("may be lost"), "{how}, {ranks}: {ended}");
+            assert!(!ended.stdout.contains("behind"), "{how}, {ranks}: {ended}");
         }
+    }
+    let _gone = std::fs::remove_file(&file);
+}
+
+/// A rank ends the job that has not opened the file. Launchers kill the others at once.
+#[test]
+fn files_that_the_ending_rank_lacks_are_written() {
+    let program = SUITE.compile("abandoned", Language::C);
+    let file = program.scratch("ended-lacked");
+    for how in ["lacks-abort", "lacks-_exit", "lacks-segv"] {
+        for ranks in [2, 4] {
+            let _gone = std::fs::remove_file(&file);
+            let ended = program.run(ranks, &[file.to_str().expect("a path of ours"), how], &[ALL_FILES, EXPECTED]);
+            let found = std::fs::read(&file).unwrap_or_default();
+            let letters = ["\0", "b", "c", "d"];
+            let expected: String = letters[..ranks as usize].iter().map(|letter| letter.repeat(100)).collect();
+            assert!(ended.stdout.contains("written") && ended.status != Some(0), "{how}, {ranks}: {ended}");
+            assert!(found == expected.as_bytes(), "{how}, {ranks}: {} bytes\n{ended}", found.len());
+        }
+    }
+    let _gone = std::fs::remove_file(&file);
+}
+
+#[test]
+fn what_one_rank_cannot_write_stops_no_other() {
+    let program = SUITE.compile("going_back", Language::C);
+    let file = program.scratch("ended-limited");
+    let _gone = std::fs::remove_file(&file);
+    let ended = program.run(2, &[file.to_str().expect("a path of ours"), "limited"], &[ALL_FILES, EXPECTED]);
+    let found = std::fs::read(&file).expect("it was written");
+    assert!(ended.stderr.contains("may be lost") && ended.stdout.contains("written"), "{ended}");
+    assert!(found.get(68 << 20..).is_some_and(|far| far.starts_with(b"far away")), "{} bytes: {ended}", found.len());
+    let _gone = std::fs::remove_file(&file);
+}
+
+/// A program cannot be replaced, and goes on.
+#[test]
+fn an_exec_that_fails_holds_no_write() {
+    let program = SUITE.compile("going_back", Language::C);
+    let file = program.scratch("ended-not");
+    for ranks in [1, 2, 4] {
+        let _gone = std::fs::remove_file(&file);
+        program.run(ranks, &[file.to_str().expect("a path of ours"), "exec"], &[ALL_FILES, EXPECTED]).expect_done();
+    }
+    let _gone = std::fs::remove_file(&file);
+}
+
+/// Signals that the program blocks are pending, and no thread of the library takes them.
+#[test]
+fn blocked_signals_are_left_to_the_program() {
+    let program = SUITE.compile("going_back", Language::C);
+    let file = program.scratch("ended-blocked");
+    for how in ["blocked", "atexit"] {
+        let _gone = std::fs::remove_file(&file);
+        program.run(2, &[file.to_str().expect("a path of ours"), how], &[ALL_FILES, EXPECTED]).expect_done();
     }
     let _gone = std::fs::remove_file(&file);
 }

@@ -193,6 +193,12 @@ fn a_child_does_not_keep_a_file() {
     let file = Scratch::new(&program, "file");
     let ended = passes(&program, 2, &file, &[], &[]);
     assert!(!ended.stderr.contains(": exit: "), "{ended}");
+    // The child of a rank that was killed lives on for 20 s.
+    let began = std::time::Instant::now();
+    let ended = program.run(2, &[file.text(), "dies"], &[ALL_FILES, EXPECTED]);
+    assert!(ended.status != Some(0), "{ended}");
+    passes(&program, 2, &file, &[], &[]);
+    assert!(began.elapsed().as_secs() < 19, "nothing waits for the child");
 }
 
 #[test]
@@ -493,7 +499,7 @@ fn programs_without_mpi_do_not_mind() {
 #[test]
 fn what_is_replaced_is_documented() {
     let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/mpi-programs.md");
-    let others = "fcntl fcntl64 lockf lockf64 _exit _Exit write ompi_mpi_abort sigaction signal execv execve execvp execvpe execveat fexecve";
+    let others = "fcntl fcntl64 lockf lockf64 _exit _Exit write ompi_mpi_abort sigaction signal bsd_signal ssignal sysv_signal __sysv_signal sigset raise kill execv execve execvp execvpe execveat fexecve";
     let others: Vec<&str> = others.split(' ').collect();
     SUITE.expect_replaced_as_documented(document, &others);
 }

@@ -159,8 +159,23 @@ impl Driver {
 
     /// Bars caching on all ranks. Returns the number of files that are still cached.
     pub fn bar_caching(&self) -> u64 {
+        self.ask_of_all_files(FileAsk::BarCaching)
+    }
+
+    /// Has all ranks rescue their files, since this one is about to end the job. Returns the number of files that are not rescued.
+    pub fn end_job(&self) -> u64 {
+        self.ask_of_all_files(FileAsk::EndJob)
+    }
+
+    /// This rank has not ended the job after all.
+    pub fn go_on(&self) {
+        self.ask_of_all_files(FileAsk::GoOn);
+    }
+
+    /// Asks all ranks about the files of an MPI program. Returns the sum of their answers.
+    fn ask_of_all_files(&self, ask: FileAsk) -> u64 {
         let ranks = self.conduit.ranks();
-        let answers = self.ask_of_file((0..ranks).map(Rank), Space::of_file(0), FileAsk::BarCaching, 0);
+        let answers = self.ask_of_file((0..ranks).map(Rank), Space::of_file(0), ask, 0);
         answers.into_iter().map(|answer| answer.value).sum()
     }
 }

@@ -75,7 +75,7 @@ impl Engine {
     /// descheduled.
     pub fn forget_pages(&mut self, space: Space, first: u32) -> bool {
         let pages: Vec<PageId> = self.protocol.cache.pages_of(space).filter(|page| page.index >= first).collect();
-        let (mut actions, mut leaving) = (Vec::new(), BTreeSet::new());
+        let (mut actions, mut leaving) = (self.queue.take_actions(), BTreeSet::new());
         let before = self.files.open_mut().take_leaving(space);
         for page in pages {
             let is_closed = if before.contains(&page) {
@@ -94,8 +94,10 @@ impl Engine {
         }
         let is_over = leaving.is_empty();
         self.files.open_mut().set_leaving(space, leaving);
-        actions.into_iter().for_each(|action| self.act(action));
+        self.queue.return_actions(actions);
+        self.carry_out();
         self.handle_events();
+        debug_assert!(!self.outbox.has_bundle(), "all messages of the pages are sent");
         is_over
     }
 
@@ -346,21 +348,31 @@ impl Engine {
 
     /// Whether one more file may be cached for writing. If so, it is counted.
     pub fn begin_caching(&mut self) -> bool {
-        self.files.caching_mut().begin()
+        self.files.cached_for_mpi_mut().begin()
     }
 
     /// A counted file is cached no more.
     pub fn end_caching(&mut self) {
-        self.files.caching_mut().end();
+        self.files.cached_for_mpi_mut().end();
     }
 
     /// Bars caching on this rank.
     pub fn bar_caching(&mut self) {
-        self.files.caching_mut().bar();
+        self.files.cached_for_mpi_mut().bar();
     }
 
     /// Whether caching is barred: the files that are still cached have to be handed over.
     pub fn is_caching_barred(&self) -> bool {
-        self.files.caching().is_barred()
+        self.files.cached_for_mpi().is_barred()
+    }
+
+    /// Whether a rank is about to end the job: the files of this one are to be rescued.
+    pub fn is_job_ending(&self) -> bool {
+        self.files.cached_for_mpi().is_job_ending()
+    }
+
+    /// All files that this rank caches are rescued.
+    pub fn note_rescue(&mut self) {
+        self.files.cached_for_mpi_mut().note_rescue();
     }
 }

@@ -185,6 +185,11 @@ impl FileState {
         self.end_holders.fetch_or(ENDING, Ordering::SeqCst);
     }
 
+    /// No rank is about to end the job any more.
+    pub fn go_on_writing(&self) {
+        self.end_holders.fetch_and(!ENDING, Ordering::SeqCst);
+    }
+
     /// Whether a rank is about to end the job.
     pub fn is_ending(&self) -> bool {
         self.end_holders.load(Ordering::SeqCst) & ENDING != 0

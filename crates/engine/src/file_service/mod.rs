@@ -5,7 +5,7 @@
 
 mod aging;
 mod byte_locks;
-mod caching_bar;
+mod cached_for_mpi;
 mod file_state;
 mod home_flushes;
 mod known_writes;
@@ -27,7 +27,7 @@ pub(super) use write_behind::Resumed;
 use crate::request::Part;
 use aging::Aging;
 use byte_locks::ByteLocks;
-use caching_bar::CachingBar;
+use cached_for_mpi::CachedForMpi;
 use home_flushes::HomeFlushes;
 use known_writes::KnownWrites;
 use open_files::OpenFiles;
@@ -53,7 +53,7 @@ pub(super) struct FileService {
     aging: Aging,
     locks: ByteLocks,
     writes: KnownWrites,
-    caching: CachingBar,
+    cached_for_mpi: CachedForMpi,
     /// Threads waiting for a file event without notification.
     waiting: u32,
 }
@@ -83,7 +83,7 @@ impl FileService {
             aging: Aging::default(),
             locks: ByteLocks::new(rank, ranks, message_bytes_max),
             writes: KnownWrites::default(),
-            caching: CachingBar::default(),
+            cached_for_mpi: CachedForMpi::default(),
             waiting: 0,
         }
     }
@@ -119,13 +119,13 @@ impl FileService {
     }
 
     /// This rank's part in barring caches of MPI programs' files.
-    pub(super) fn caching(&self) -> &CachingBar {
-        &self.caching
+    pub(super) fn cached_for_mpi(&self) -> &CachedForMpi {
+        &self.cached_for_mpi
     }
 
     /// The same, to be changed.
-    pub(super) fn caching_mut(&mut self) -> &mut CachingBar {
-        &mut self.caching
+    pub(super) fn cached_for_mpi_mut(&mut self) -> &mut CachedForMpi {
+        &mut self.cached_for_mpi
     }
 
     /// The flushes at this home.
@@ -195,12 +195,12 @@ impl FileService {
             let is_awaited = self.questions.on_answer(message.id, message);
             return is_awaited.then_some(Handled::Answered).ok_or("an answer about a file that nobody has asked for");
         }
-        if message.ask == FileAsk::BarCaching {
-            return Ok(Handled::Answer(FileMessage { is_answer: true, value: self.caching.bar(), ..message }));
+        if let Some(value) = self.answer_about_no_file(message.ask) {
+            return Ok(Handled::Answer(FileMessage { is_answer: true, value, ..message }));
         }
         let state = self.open.state(space).ok_or("a question about a file that is not open")?;
         let value = match message.ask {
-            FileAsk::BarCaching => value,
+            FileAsk::BarCaching | FileAsk::EndJob | FileAsk::GoOn => value,
             FileAsk::Flush => return Ok(Handled::Flush(message)),
             FileAsk::Size => {
                 return Ok(Handled::Messages(self.sizes.ask(from, message, self.open.others_of(space))));
@@ -226,6 +226,20 @@ impl FileService {
             }
         };
         Ok(Handled::Answer(FileMessage { is_answer: true, value, ..message }))
+    }
+
+    /// The answer to a question about an MPI program's files at large.
+    fn answer_about_no_file(&mut self, ask: FileAsk) -> Option<u64> {
+        match ask {
+            FileAsk::BarCaching => Some(self.cached_for_mpi.bar()),
+            FileAsk::EndJob => Some(self.cached_for_mpi.on_job_end()),
+            FileAsk::GoOn => {
+                self.cached_for_mpi.on_job_goes_on();
+                self.open.states().for_each(FileState::go_on_writing);
+                Some(0)
+            }
+            _ => None,
+        }
     }
 
     /// Returns a put to a file unless it would dirty a page beyond the limit. Then it is held until fewer pages are

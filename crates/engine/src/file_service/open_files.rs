@@ -43,6 +43,11 @@ impl OpenFiles {
         self.files.get(&space).map(|file| &*file.state)
     }
 
+    /// The state of each open file.
+    pub fn states(&self) -> impl Iterator<Item = &FileState> {
+        self.files.values().map(|file| &*file.state)
+    }
+
     /// At the first member of a file's team: the other members.
     pub fn others_of(&self, space: Space) -> &[Rank] {
         self.state(space).map_or(&[], |state| state.others())

@@ -1,6 +1,8 @@
 //! Descriptors that forked children do not keep. A child has its parent's open files, and with them the locks that
 //! belong to these files: after the death of the parent it would keep them.
 
+#![allow(unsafe_code)]
+
 use std::ffi::c_int;
 use std::sync::Once;
 use std::sync::atomic::{AtomicI32, Ordering};
