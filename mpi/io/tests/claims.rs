@@ -155,3 +155,18 @@ fn the_first_sync_of_a_file_that_mpi_has_made_syncs_its_name() {
         program.run_before(&tool, ranks, &[file.text()], &[ALL_FILES, EXPECTED]).expect_done().expect_silence();
     }
 }
+
+#[test]
+fn a_child_does_not_keep_a_file() {
+    let program = SUITE.compile("forked", Language::C);
+    let file = Marked::new(&program, "file");
+    let run = |more: &[&str]| program.run(2, &[&[file.text()], more].concat(), &[ALL_FILES, EXPECTED]);
+    let ended = run(&[]);
+    assert!(!ended.expect_done().stderr.contains(": exit: "), "{ended}");
+    // The child of a rank that was killed lives on for 20 s.
+    let began = std::time::Instant::now();
+    let ended = run(&["dies"]);
+    assert!(ended.status != Some(0), "{ended}");
+    run(&[]).expect_done();
+    assert!(began.elapsed().as_secs() < 19, "nothing waits for the child");
+}

@@ -188,20 +188,6 @@ fn communicators_that_have_ranks_in_common() {
 }
 
 #[test]
-fn a_child_does_not_keep_a_file() {
-    let program = c("forked");
-    let file = Scratch::new(&program, "file");
-    let ended = passes(&program, 2, &file, &[], &[]);
-    assert!(!ended.stderr.contains(": exit: "), "{ended}");
-    // The child of a rank that was killed lives on for 20 s.
-    let began = std::time::Instant::now();
-    let ended = program.run(2, &[file.text(), "dies"], &[ALL_FILES, EXPECTED]);
-    assert!(ended.status != Some(0), "{ended}");
-    passes(&program, 2, &file, &[], &[]);
-    assert!(began.elapsed().as_secs() < 19, "nothing waits for the child");
-}
-
-#[test]
 fn errors_are_those_of_mpi() {
     let program = c("errors");
     let file = Scratch::new(&program, "file");
