@@ -10,12 +10,12 @@ use crate::settings::{self, Mode};
 use crate::store::WINDOWS_MAX;
 use crate::window::Window;
 use crate::windows;
-use crate::{completion, meter, news, pending, store};
+use crate::{LIBRARY, completion, meter, news, pending, store};
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::sync::{Mutex, Once};
-use vgasnet_mpi_front::Handle;
 use vgasnet_mpi_front::kind::{Comm, Info, Win};
+use vgasnet_mpi_front::{Handle, say_other_mpi};
 
 thread_local! {
     /// Whether this thread is in an MPI function creating or freeing a window. Windows created by MPI itself are not
@@ -66,13 +66,8 @@ fn is_its_mpi(call: &str) -> bool {
     static TOLD: Once = Once::new();
     let is_it = vgasnet_mpi_front::is_its_mpi();
     if !is_it {
-        let built_for = if cfg!(open_mpi) { "Open MPI" } else { "another MPI than Open MPI" };
-        TOLD.call_once(|| {
-            line(
-                call,
-                &format!("this library was built for {built_for}, and the program has another; nothing is cached"),
-            );
-        });
+        // This MPI has other handles, so it cannot be asked for the rank.
+        TOLD.call_once(|| say_other_mpi(LIBRARY, call, "no window is cached"));
     }
     is_it
 }

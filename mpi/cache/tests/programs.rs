@@ -195,6 +195,13 @@ fn threads_get_at_once() {
 }
 
 #[test]
+fn another_mpi_than_that_of_the_library_is_left_alone() {
+    let ended = c("threads").run_before(&SUITE.shared("other_mpi"), 2, &["always"], &[]);
+    let lines = ended.expect_done().stderr.matches("the program has another MPI than this library").count();
+    assert_eq!(lines, 1, "{ended}");
+}
+
+#[test]
 fn a_window_is_freed_while_gets_are_in_flight() {
     let ended = passes(&c("freed"), 2, &["always"]);
     let line = "vgasnet-mpi-cache: rank 1: MPI_Win_free: 2 gets of the window are not complete; end their epoch before";

@@ -26,7 +26,7 @@ pub use handles::{Handle, HandleKind, OfFortran, info};
 pub use languages::{C, Fortran, Language, RequestRoom};
 pub use next::{Next, is_its_mpi, resolve};
 pub use passing::{Passing, Serving, end};
-pub use say::say;
+pub use say::{say, say_by_launcher, say_other_mpi};
 pub use vgasnet_conduit::{blocking_signals, environment, forked, keeping_handlers, whole_file};
 
 /// MPI's success, by the standard.

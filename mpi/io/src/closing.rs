@@ -147,6 +147,7 @@ pub fn close(handle: Handle<File>, next: impl Fn() -> c_int) -> c_int {
     let answer = file.end(After::Nothing);
     // The error handler still exists.
     let code = file.code(answer);
+    drop(file);
     match next() {
         SUCCESS => code,
         failed => failed,

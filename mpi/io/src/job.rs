@@ -4,9 +4,12 @@
 use crate::ffi;
 use crate::patterns::Patterns;
 use crate::vgasnet::{self, Library};
-use crate::{company, ends, ffi_types, rescue, running, say, settings};
+use crate::{LIBRARY, company, ends, ffi_types, rescue, running, say, settings};
 use std::sync::atomic::{AtomicBool, Ordering};
-use vgasnet_mpi_front::{environment, is_its_mpi, keeping_handlers};
+use vgasnet_mpi_front::{is_its_mpi, keeping_handlers, say_by_launcher, say_other_mpi};
+
+/// The end of lines.
+const UNCACHED: &str = "no file is cached";
 
 /// MPI has started on this rank: starts vgasnet, once. Collective over all ranks.
 pub fn start() {
@@ -36,7 +39,7 @@ pub fn tell_if_not_started(is_meant: impl FnOnce() -> bool) {
     }
     if is_its_mpi() && is_meant() && !TOLD.swap(true, Ordering::Relaxed) {
         let line = "MPI was started by a session, or by a library before this one; call MPI_Init, or preload this library first";
-        tell_by_launcher("MPI_File_open", line);
+        say_by_launcher(LIBRARY, format_args!("MPI_File_open: {line}; {UNCACHED}"));
     }
 }
 
@@ -79,11 +82,7 @@ fn end_early(why: &str) {
 pub fn has_its_mpi() -> bool {
     let is = is_its_mpi();
     if !is {
-        let own = if cfg!(open_mpi) { "Open MPI" } else { "MPICH" };
-        let line = format!(
-            "the program has another MPI than this library, which was built for {own}; preload the one for its MPI"
-        );
-        tell_by_launcher("MPI_Init", &line);
+        say_other_mpi(LIBRARY, "MPI_Init", UNCACHED);
     }
     is
 }
@@ -120,7 +119,7 @@ fn agreed<T>(own: Result<T, String>) -> Option<T> {
     match own {
         Ok(value) if failed == NONE => Some(value),
         Err(line) if failed == rank => {
-            tell(&format!("rank {rank}: "), &line);
+            say(format_args!("rank {rank}: MPI_Init: {line}; {UNCACHED}"));
             None
         }
         _ => None,
@@ -132,24 +131,6 @@ extern "C" fn tell_late() {
         "rank {}: MPI_Init: waits for all ranks of the job; preload the library for all of its programs, or for none",
         ffi::world_rank()
     ));
-}
-
-fn tell(rank: &str, line: &str) {
-    tell_of("MPI_Init", rank, line);
-}
-
-fn tell_of(call: &str, rank: &str, line: &str) {
-    say(format_args!("{rank}{call}: {line}; no file is cached"));
-}
-
-/// Shows a line on the launcher's first rank, or on all ranks if the launcher sets no rank.
-fn tell_by_launcher(call: &str, line: &str) {
-    let rank = ["PMIX_RANK", "PMI_RANK"].iter().find_map(|name| environment::var(name));
-    match rank.as_deref() {
-        None => tell_of(call, "", line),
-        Some("0") => tell_of(call, "rank 0: ", line),
-        Some(_) => {}
-    }
 }
 
 /// Whether the program, or one of its libraries, has vgasnet's names.

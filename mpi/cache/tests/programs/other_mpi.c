@@ -1,0 +1,1 @@
+#include "../../../io/tests/programs/other_mpi.c"
