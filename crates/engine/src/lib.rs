@@ -17,6 +17,8 @@ mod queue;
 pub mod request;
 mod status;
 mod storage_server;
+#[cfg(test)]
+mod test_space;
 mod tuning;
 mod waiting;
 mod work;

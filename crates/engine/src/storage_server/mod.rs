@@ -21,6 +21,8 @@ mod runs;
 mod spilled;
 mod staging;
 mod storage_queue;
+#[cfg(test)]
+mod tests;
 
 pub use page_read::{EndedRead, PageRead};
 
