@@ -111,6 +111,7 @@ impl Arrivals {
 
     /// Takes the list back for the next poll.
     pub(super) fn return_list(&mut self, list: Vec<Arrived>) {
+        debug_assert!(list.is_empty(), "all arrivals are handled");
         self.list = list;
     }
 }

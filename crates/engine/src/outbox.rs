@@ -111,6 +111,7 @@ impl Outbox {
     }
 
     fn send_uncounted(&mut self, to: Rank, bytes: &[u8]) {
+        debug_assert!(!bytes.is_empty(), "a message begins with its tag");
         debug_assert!(
             bytes.len() <= self.conduit.message_bytes_max(),
             "the conduit takes {} bytes at a time",
@@ -125,6 +126,7 @@ impl Outbox {
     /// Sends a protocol message, possibly bundled with others to the same peer. [`Outbox::end_together`] must follow
     /// soon.
     pub(super) fn send_together(&mut self, to: Rank, bytes: &[u8]) {
+        debug_assert!(!bytes.is_empty(), "a message begins with its tag");
         if !self.together.has_room(to, bytes.len()) {
             self.send_bundle();
         }
@@ -141,6 +143,7 @@ impl Outbox {
 
     /// Bundles the messages of several events until [`Outbox::end_together`].
     pub(super) fn begin_together(&mut self) {
+        debug_assert!(!self.together.is_held, "one operation at a time bundles its messages");
         self.together.is_held = true;
     }
 
@@ -160,6 +163,7 @@ impl Outbox {
     fn send_bundle(&mut self) {
         let (to, messages) = (self.together.to, std::mem::take(&mut self.together.messages));
         let mut bytes = std::mem::take(&mut self.together.bytes);
+        debug_assert_eq!(messages == 0, bytes.is_empty(), "a bundle has bytes of its messages alone");
         match messages {
             0 => {}
             1 => self.send(to, &bytes[2..]),
@@ -176,6 +180,11 @@ impl Outbox {
 
     /// Keeps a client's message until the conduit has room.
     pub(super) fn keep(&mut self, to: Rank, bytes: Box<[u8]>) {
+        debug_assert!(
+            bytes.len() <= self.conduit.message_bytes_max(),
+            "{to:?} can get {} bytes at a time",
+            bytes.len()
+        );
         self.waiting.entry(to).or_default().of_clients.push_back(bytes);
     }
 
@@ -187,6 +196,7 @@ impl Outbox {
         let behind = (Bound::Excluded(self.tried_first), Bound::Unbounded);
         let peers: Vec<Rank> =
             self.waiting.range(behind).chain(self.waiting.range(..=self.tried_first)).map(|(to, _)| *to).collect();
+        debug_assert_eq!(peers.len(), self.waiting.len(), "each peer has its turn");
         self.tried_first = peers[0];
         let mut worked = false;
         for to in peers {

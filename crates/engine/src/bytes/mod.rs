@@ -108,12 +108,15 @@ impl Bytes {
     /// Ships a part to its page's home.
     pub(crate) fn ship(&mut self, home: Rank, part: Part) {
         debug_assert_ne!(home, self.rank, "a part is shipped to another rank");
+        debug_assert!(self.shipping.takes(&part), "a part that is shipped is small enough");
         self.shipping.add(Target::home(home), part, 0);
     }
 
     /// Ships a part of a page of this home to a holder of the page, after `tries` ranks have refused it.
     pub(crate) fn ship_to_holder(&mut self, holder: Rank, part: Part, tries: u8) {
         assert_ne!(holder, self.rank, "a part is shipped to another rank");
+        debug_assert!(tries < TRIES_MAX, "after {tries} refusals the home asks for the page");
+        debug_assert!(self.shipping.fits_one_chunk(&part), "a holder performs a part as a whole");
         self.shipping.add(Target::holder(holder), part, tries + 1);
     }
 

@@ -124,7 +124,10 @@ impl Serving {
     }
 
     pub(super) fn set_status(&mut self, id: ServedId, status: Status) {
-        self.requests[id.request as usize].answer[ANSWER_HEAD_BYTES + usize::from(id.piece)] = status as u8;
+        let answer = &mut self.requests[id.request as usize].answer;
+        let (head, statuses) = AnswerHead::mut_from_prefix(answer).expect("an answer has its head");
+        assert!(id.piece < head.pieces, "{id:?} is one of {} pieces", head.pieces);
+        statuses[usize::from(id.piece)] = status as u8;
     }
 
     /// Notes the failure of a piece. [`Serving::end_piece`] follows.

@@ -91,6 +91,7 @@ impl Performer {
             }
             Work::Clear { page, frame } => {
                 let pool = &self.space.own.pool;
+                debug_assert!(!self.space.own.table.is_pinned(frame), "nobody uses {frame:?} before {page:?} is open");
                 // SAFETY: the engine has reserved the frame for a page that is not open yet.
                 unsafe { pool.frame(frame).write_bytes(0, pool.page_bytes()) };
                 to.engine.lock().complete(Event::Cleared(page));
@@ -160,6 +161,7 @@ impl Performer {
     /// Performs the copy of a part that overwrites a page.
     fn fill(&self, page: PageId, frame: FrameId, part: Part, to: &mut Receivers<'_>) {
         assert!(part.overwrites(self.space.page_bytes()), "the part overwrites all of {page:?}");
+        debug_assert!(!self.space.own.table.is_pinned(frame), "nobody uses {frame:?} before {page:?} is open");
         // SAFETY: the engine has reserved the frame for a page that is not open yet. The piece is the whole page, and
         // the client's memory belongs to it until the client has synced it.
         unsafe { part.copy.run(&self.space.own, frame, &part.piece) };

@@ -190,6 +190,7 @@ impl Driver {
 
     /// Drives until `done`. Returns the count of unpin notices before the last drive.
     fn drive_until(&self, done: &dyn Fn() -> bool, end: Option<Instant>, signals: &SignalGuard, mut idle: Idle) -> u32 {
+        debug_assert!(self.sleepers.has_driver(), "this thread is the driver");
         let table = &self.space.own.table;
         loop {
             let notices = table.unpin_notices();
@@ -213,6 +214,7 @@ impl Driver {
     /// Sleeps until an arrival for the driver or until `done`. `notices` is the count of unpin notices before its last
     /// drive.
     fn sleep_as_driver(&self, notices: u32, done: &dyn Fn() -> bool, end: Option<Instant>, signals: &SignalGuard) {
+        debug_assert!(self.sleepers.has_driver(), "this thread is the driver");
         let held_up = self.outstanding.sleep_limit();
         let limit = held_up.into_iter().chain(time_left(end)).min();
         let has_more = || self.is_host_barrier_released() || self.space.own.table.unpin_notices() != notices;

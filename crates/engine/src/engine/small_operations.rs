@@ -56,6 +56,7 @@ impl Engine {
     /// Whether a load or store may use a block of a page of this home: no rank holds the page. If there is room, a page
     /// of zeros is served as a page at once.
     fn may_map_block(&self, page: PageId, has_room: bool) -> bool {
+        debug_assert!(self.space.is_own(page), "{page:?} of another space has no address");
         let home = &self.protocol.home;
         let is_here = !home.has_entry(page) && !self.bytes.holds(page);
         is_here && (home.is_written(page) || !has_room)

@@ -28,6 +28,7 @@ struct OpenFile {
 impl OpenFiles {
     /// Adds a file of `pages` pages.
     pub fn open(&mut self, space: Space, pages: u32, state: Arc<FileState>) {
+        assert!(space.segment().is_none(), "{space:?} is a segment");
         let (unwritten, leaving, flushes) = Default::default();
         let before = self.files.insert(space, OpenFile { end: pages, state, unwritten, leaving, flushes });
         assert!(before.is_none(), "{space:?} is opened once");
@@ -89,6 +90,7 @@ impl OpenFiles {
 
     /// Adds a dirty page that could not be written.
     pub fn note_unwritten(&mut self, page: PageId) {
+        debug_assert!(page.space.segment().is_none(), "{page:?} of a segment is written or the job ends");
         self.files.get_mut(&page.space).into_iter().for_each(|file| _ = file.unwritten.insert(page));
     }
 

@@ -1,6 +1,6 @@
 //! Small operations in file blocks of pages that no rank holds, and their effects on pages in flight.
 
-use super::{Need, Order, StorageServer, cause_of};
+use super::{BLOCK_TOKEN, Need, Order, StorageServer, cause_of};
 use crate::queue::Todo;
 use crate::request::Part;
 use crate::work::{BlockCopies, OverlaidBlocks, Work};
@@ -65,6 +65,7 @@ impl StorageServer {
     /// # Errors
     /// The system refuses to unmap.
     pub(crate) fn unmap_blocks(&mut self, page: PageId) -> Result<(), UserError> {
+        debug_assert!(!self.has_jobs(page), "no job uses blocks of {page:?}");
         if page.space.segment().is_some() {
             self.blocks.unmap_page(page.index);
         }
@@ -153,6 +154,7 @@ impl StorageServer {
         result: &io::Result<()>,
         todo: &mut Todo,
     ) -> Result<(), UserError> {
+        assert!(token >= BLOCK_TOKEN, "token {token} is of a block");
         let (page, direction) = self.blocks.operation_of(token);
         let (ready, written) = match result {
             Ok(()) => self.blocks.on_moved(token),

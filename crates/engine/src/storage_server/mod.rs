@@ -79,6 +79,11 @@ impl StorageServer {
         staging: Vec<FrameId>,
         (first_of_blocks, slots): (FrameId, usize),
     ) -> StorageServer {
+        assert!(slots > 0, "a job needs a block");
+        assert!(
+            staging.iter().all(|frame| *frame < first_of_blocks),
+            "frames for staging come before those for blocks"
+        );
         assert!(
             space.own.pool.bytes_from(first_of_blocks) >= slots * BLOCK_BYTES,
             "there is no memory for {slots} blocks"
@@ -107,6 +112,7 @@ impl StorageServer {
     /// Sets the homes of the segments' pages.
     #[must_use]
     pub fn with_homes(self, segments: Spaces) -> StorageServer {
+        assert!(self.files.is_empty() && self.operations.len() == 0, "homes are set before anything is stored");
         StorageServer { files: HomeFiles::new(self.space.rank, segments), ..self }
     }
 
@@ -117,6 +123,10 @@ impl StorageServer {
 
     /// Whether anything is in flight or waiting, except reads by threads.
     pub fn is_busy(&self) -> bool {
+        debug_assert!(
+            self.thread_reads.pages() <= self.operations.len(),
+            "a page that a thread reads has an operation"
+        );
         self.operations.len() > self.thread_reads.pages() || self.blocks.is_busy(self.thread_reads.blocks())
     }
 
@@ -204,6 +214,7 @@ impl StorageServer {
                 }
             }
             (IoDirection::Write, Ok(())) => {
+                debug_assert!(operation.part().len_bytes() > 0, "a write writes some bytes");
                 stats::add(Row::DiskWriteBytes, operation.part().len_bytes() as u64);
                 if !place.is_of_segment() {
                     count_of_file(direction, operation.part().len_bytes());
@@ -219,6 +230,7 @@ impl StorageServer {
 
     /// The page read is complete in its operation's memory.
     pub(super) fn on_whole(&mut self, id: usize, todo: &mut Todo) {
+        debug_assert!(!self.operations.get(id).is_waiting(), "the read has ended");
         debug_assert_eq!(self.operations.get(id).order().direction, IoDirection::Read, "the page was read");
         match self.operations.get(id).staging() {
             Some(staging) => todo.add(Work::Put(self.transfer(id, staging))),
@@ -228,6 +240,8 @@ impl StorageServer {
 
     /// A transfer requested by this server is complete.
     pub(super) fn on_transferred(&mut self, id: usize, todo: &mut Todo) {
+        assert!(self.operations.get(id).staging().is_some(), "only pages in staging frames are transferred");
+        debug_assert!(!self.operations.get(id).is_waiting(), "an operation waits for its transfer alone");
         match self.operations.get(id).order().direction {
             IoDirection::Read => todo.raise(self.finish(id)),
             IoDirection::Write => self.operations.wait(id, Need::Nothing),
@@ -318,6 +332,7 @@ impl StorageServer {
     }
 
     fn transfer(&self, id: usize, staging: FrameId) -> Transfer {
+        debug_assert_eq!(self.operations.get(id).staging(), Some(staging), "the operation has the frame");
         let (pool, Order { peer, frame, .. }) = (&self.space.own.pool, self.operations.get(id).order());
         debug_assert!(peer != self.space.rank || frame != staging, "a page moves between two frames");
         Transfer {
