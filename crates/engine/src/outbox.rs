@@ -1,15 +1,13 @@
 //! Messages waiting for room in the conduit.
 
 use super::TAG_ABOVE;
+use super::bundle::{TAG_BUNDLE, unbundle};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
 use vgasnet_conduit::{Busy, Conduit, MESSAGE_BYTES_MIN, Urgency};
 use vgasnet_protocol::Rank;
 use vgasnet_stats::{self as stats, Row};
-
-/// First byte of a bundle of coherence messages.
-pub(super) const TAG_BUNDLE: u8 = 30;
 
 /// The messages of one engine on their way to the conduit.
 ///
@@ -71,25 +69,6 @@ impl Together {
     fn has_room(&self, to: Rank, len_bytes: usize) -> bool {
         self.messages == 0 || self.to == to && self.bytes.len() + 1 + len_bytes <= self.bytes_max
     }
-}
-
-/// The messages in a conduit message: the contents of a bundle, or the message itself.
-pub fn messages_in(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let is_bundle = bytes.first() == Some(&TAG_BUNDLE);
-    let (one, several) = if is_bundle { (None, Some(unbundle(bytes))) } else { (Some(bytes), None) };
-    one.into_iter().chain(several.into_iter().flatten())
-}
-
-/// The messages of a bundle.
-pub(super) fn unbundle(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut remaining = bytes.get(1..).unwrap_or_default();
-    std::iter::from_fn(move || {
-        let (len_bytes, behind) = remaining.split_first()?;
-        // A message cut short decodes as empty, which is malformed.
-        let (message, behind) = behind.split_at_checked(usize::from(*len_bytes)).unwrap_or_default();
-        remaining = behind;
-        Some(message)
-    })
 }
 
 impl Outbox {
@@ -231,22 +210,5 @@ pub(super) fn count_sent(bytes: &[u8]) {
     if bytes.first().is_some_and(|tag| *tag < TAG_ABOVE) {
         stats::count(Row::ProtocolSent);
         stats::add(Row::ProtocolSentBytes, bytes.len() as u64);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_bundle_has_its_messages_and_none_that_is_cut_short() {
-        fn assert_parts(bytes: &[u8], expected: &[&[u8]]) {
-            assert_eq!(unbundle(bytes).collect::<Vec<_>>(), expected);
-        }
-        assert_parts(&[TAG_BUNDLE, 2, 7, 8, 1, 9], &[&[7, 8], &[9]]);
-        assert_parts(&[TAG_BUNDLE, 2, 7], &[&[]]);
-        assert_parts(&[TAG_BUNDLE, 0, 3], &[&[], &[]]);
-        assert_parts(&[TAG_BUNDLE], &[]);
-        assert_parts(&[], &[]);
     }
 }
