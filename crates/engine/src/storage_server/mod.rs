@@ -15,6 +15,7 @@ mod failure;
 mod home_files;
 mod home_page;
 mod named_files;
+mod page_io;
 mod page_operations;
 mod page_read;
 mod runs;
@@ -36,7 +37,7 @@ use page_read::ThreadReads;
 use staging::Staging;
 use std::io;
 use std::sync::Arc;
-use storage_queue::{Need, Waiting};
+use storage_queue::{Need, WaitingOperation};
 use vgasnet_conduit::{Token, Transfer};
 use vgasnet_memory::{AddressSpace, DIRTY_BLOCK_BYTES};
 use vgasnet_protocol::coherence::{Cause, Event, FrameId, PageId, Priority};
@@ -282,7 +283,7 @@ impl StorageServer {
     }
 
     /// The next operation among those with all resources available.
-    fn next_ready(&self) -> Option<Waiting> {
+    fn next_ready(&self) -> Option<WaitingOperation> {
         let is_background_full = self.background.left() == 0;
         self.operations.next(|priority, need| {
             let is_urgent = priority == Priority::Now;

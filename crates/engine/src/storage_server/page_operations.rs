@@ -1,7 +1,7 @@
 //! The pages in flight between the files and frames, or waiting to be: at most one operation a page.
 
 use super::home_page::HomePage;
-use super::storage_queue::{Need, StorageQueue, Waiting};
+use super::storage_queue::{Need, StorageQueue, WaitingOperation};
 use slab::Slab;
 use std::collections::HashMap;
 use vgasnet_memory::Extent;
@@ -138,13 +138,13 @@ impl PageOperations {
         self.waiting.push(self.waiting_of(id).expect("it has a need"));
     }
 
-    fn waiting_of(&self, id: usize) -> Option<Waiting> {
+    fn waiting_of(&self, id: usize) -> Option<WaitingOperation> {
         let Operation { order: Order { priority, .. }, need, number, .. } = self.operations[id];
-        need.map(|need| Waiting { priority, need, number, id })
+        need.map(|need| WaitingOperation { priority, need, number, id })
     }
 
     /// The next waiting operation among those that `may_go_on`.
-    pub(super) fn next(&self, may_go_on: impl Fn(Priority, Need) -> bool) -> Option<Waiting> {
+    pub(super) fn next(&self, may_go_on: impl Fn(Priority, Need) -> bool) -> Option<WaitingOperation> {
         self.waiting.next(may_go_on)
     }
 
@@ -181,7 +181,7 @@ impl PageOperations {
         debug_assert!(priority <= self.operations[id].order.priority, "the operation becomes more urgent");
         self.operations[id].order.priority = priority;
         if let Some(waiting) = waiting.filter(|waiting| self.waiting.remove(waiting)) {
-            self.waiting.push(Waiting { priority, ..waiting });
+            self.waiting.push(WaitingOperation { priority, ..waiting });
             return None;
         }
         if priority == Priority::Now { self.leave_background(id) } else { None }

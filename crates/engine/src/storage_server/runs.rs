@@ -2,7 +2,7 @@
 
 use super::StorageServer;
 use super::page_operations::Order;
-use super::storage_queue::{Need, Waiting};
+use super::storage_queue::{Need, WaitingOperation};
 use vgasnet_memory::{DIRTY_BLOCK_BYTES, Extent};
 use vgasnet_protocol::coherence::Priority;
 use vgasnet_stats::{self as stats, Row};
@@ -17,7 +17,7 @@ const COMPANY_BYTES_MAX: usize = 256 << 10;
 impl StorageServer {
     /// An operation and its successors in the file that may join it: of the same direction, ready, and as urgent or
     /// close by. Each comes with its next part, which begins in the file at the end of the one before it.
-    pub(super) fn run_from(&self, first: &Waiting) -> Vec<(usize, Extent)> {
+    pub(super) fn run_from(&self, first: &WaitingOperation) -> Vec<(usize, Extent)> {
         let next_part = |id| self.next_part(id).expect("it is not done");
         if first.need != Need::Nothing {
             return vec![(first.id, Extent::NONE)];
