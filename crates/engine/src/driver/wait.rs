@@ -40,6 +40,13 @@ impl Driver {
         }
     }
 
+    /// The statistics row of a wait for this completion, which may be a barrier of ranks that share memory.
+    #[cold]
+    fn row_of(&self, completion: CompletionId) -> Row {
+        let is_barrier = self.barriers.of_host().is_some_and(|barriers| barriers.unnamed().has_begun(completion));
+        if is_barrier { Row::WaitBarrier } else { Row::WaitPage }
+    }
+
     /// Waits for a completion and ends it.
     pub fn finish(&self, completion: CompletionId) {
         self.wait(completion);
