@@ -90,7 +90,6 @@ impl OpenFiles {
 
     /// Adds a dirty page that could not be written.
     pub fn note_unwritten(&mut self, page: PageId) {
-        debug_assert!(page.space.segment().is_none(), "{page:?} of a segment is written or the job ends");
         self.files.get_mut(&page.space).into_iter().for_each(|file| _ = file.unwritten.insert(page));
     }
 
