@@ -49,7 +49,7 @@ impl Performer {
     }
 
     /// Reports an error of a call and ends the job.
-    pub(super) fn fail(&self, call: &str, line: &UserError) -> ! {
+    pub(super) fn end_job_by(&self, call: &str, line: &UserError) -> ! {
         (self.fail)(call, line)
     }
 
@@ -272,7 +272,7 @@ impl Performer {
         debug_assert!(self.space.is_own(page), "{page:?} of another space has no address");
         let view = self.view().expect("pages are mapped only in a rank that has a segment");
         if let Err(errno) = view.map_and_pin(page.index, frame, access) {
-            self.fail("engine", &mapping_refused("map", errno));
+            self.end_job_by("engine", &mapping_refused("map", errno));
         }
     }
 
@@ -280,14 +280,14 @@ impl Performer {
         debug_assert!(self.space.is_own(page), "{page:?} of another space has no address");
         let view = self.view().expect("pages are mapped only in a rank that has a segment");
         if let Err(errno) = view.unmap(page, frame) {
-            self.fail("engine", &mapping_refused("unmap", errno));
+            self.end_job_by("engine", &mapping_refused("unmap", errno));
         }
     }
 
     /// Unmaps a page of the own segment and returns its frame, if a neighbour has lent it.
     pub(super) fn give_back(&self, index: u32) {
         if let Some(Err(errno)) = self.view().map(|view| view.give_back(index)) {
-            self.fail("engine", &mapping_refused("unmap", errno));
+            self.end_job_by("engine", &mapping_refused("unmap", errno));
         }
     }
 }

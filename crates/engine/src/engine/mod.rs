@@ -280,8 +280,8 @@ impl Engine {
     }
 
     /// Whether an event has happened since the last call for which threads may be waiting.
-    pub fn take_event(&mut self) -> bool {
-        self.status.take_event()
+    pub fn take_news(&mut self) -> bool {
+        self.status.take_news()
     }
 
     /// Whether messages or transfers wait for room in the conduit, which bounds all sleeps.

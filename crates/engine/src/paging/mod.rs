@@ -113,7 +113,7 @@ impl Paging {
     /// Notes the effect of an outgoing message on a frame of this rank.
     pub fn on_sent(&mut self, message: &CoherenceMessage, cache: &Cache) {
         if let Some(frame) = message.frame() {
-            self.frames.reserve(frame);
+            self.frames.prepare(frame);
             self.reserve.on_taken();
             self.block_frames.on_page_missed();
         }
