@@ -184,7 +184,7 @@ impl Job {
         // An own frame is unmapped twice at most: because its page is closed, and because the policy evicts it. A
         // neighbour's frame is unmapped when the neighbour asks for it back.
         assert!(
-            pending.shipped <= parts && pending.served <= served && pending.held <= parts,
+            pending.shipped <= parts && pending.served <= served && pending.deferred <= parts,
             "{pending:?}, {parts} parts"
         );
         assert!(pending.work <= 3 * frames + 3 * own_frames + 2 * parts, "{pending:?}, {frames} frames, {parts} parts");

@@ -183,12 +183,12 @@ impl Job {
         // The disk cannot tell failed read-ahead of files from other failed reads.
         let is_told = failed.len() as u64 == forgotten || self.files.were_used() && forgotten > failed.len() as u64;
         assert!(is_told, "the job was not told of an I/O error: {failed:?}");
-        self.seen.held += u64::from(node.engine.pending().held > 0);
+        self.seen.held += u64::from(node.engine.pending().deferred > 0);
         self.seen.serving += u64::from(node.engine.frames_for_blocks() > 0);
         // As the helper does, which sleeps after a drive without work.
         node.asleep = !worked;
         node.notices_seen = notices;
-        let _ = node.engine.take_event();
+        let _ = node.engine.take_news();
         Ok(())
     }
 

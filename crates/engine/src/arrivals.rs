@@ -1,7 +1,7 @@
 //! Arrivals from the conduit. The sink decodes and queues them; the engine acts on them afterwards.
 
+use super::bundle::{TAG_BUNDLE, unbundle};
 use super::meetings::{self, ReportPart, TAG_BARRIER, TAG_FAREWELL, TAG_REPORT, TAG_REPORT_TAKEN};
-use super::outbox::{TAG_BUNDLE, unbundle};
 use std::sync::Arc;
 use vgasnet_conduit::{Arrival, Conduit, Token};
 use vgasnet_protocol::barrier::BarrierMessage;
@@ -111,6 +111,7 @@ impl Arrivals {
 
     /// Takes the list back for the next poll.
     pub(super) fn return_list(&mut self, list: Vec<Arrived>) {
+        debug_assert!(list.is_empty(), "all arrivals are handled");
         self.list = list;
     }
 }

@@ -5,6 +5,7 @@
 //! lock. The [`Driver`] decides which thread drives and which sleep.
 
 mod arrivals;
+mod bundle;
 mod bytes;
 mod driver;
 mod engine;
@@ -17,15 +18,17 @@ mod queue;
 pub mod request;
 mod status;
 mod storage_server;
+#[cfg(test)]
+mod test_space;
 mod tuning;
 mod waiting;
 mod work;
 
 pub use arrivals::{Received, Receiver, TAG_ABOVE};
+pub use bundle::messages_in;
 pub use driver::{CallerWork, Driver, Fail, Locked, WaitMode};
 pub use engine::{Engine, EngineOptions, Optimisations, Pending};
 pub use file_service::{FileState, OwnFlush, Purpose, Unwritten, WritesSince, joined};
-pub use outbox::messages_in;
 pub use paging::TooManyPins;
 pub use storage_server::{EndedRead, PageRead, StorageServer};
 pub use tuning::protocol;

@@ -1,15 +1,13 @@
 //! Messages waiting for room in the conduit.
 
 use super::TAG_ABOVE;
+use super::bundle::{TAG_BUNDLE, unbundle};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
 use vgasnet_conduit::{Busy, Conduit, MESSAGE_BYTES_MIN, Urgency};
 use vgasnet_protocol::Rank;
 use vgasnet_stats::{self as stats, Row};
-
-/// First byte of a bundle of coherence messages.
-pub(super) const TAG_BUNDLE: u8 = 30;
 
 /// The messages of one engine on their way to the conduit.
 ///
@@ -73,25 +71,6 @@ impl Together {
     }
 }
 
-/// The messages in a conduit message: the contents of a bundle, or the message itself.
-pub fn messages_in(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let is_bundle = bytes.first() == Some(&TAG_BUNDLE);
-    let (one, several) = if is_bundle { (None, Some(unbundle(bytes))) } else { (Some(bytes), None) };
-    one.into_iter().chain(several.into_iter().flatten())
-}
-
-/// The messages of a bundle.
-pub(super) fn unbundle(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut remaining = bytes.get(1..).unwrap_or_default();
-    std::iter::from_fn(move || {
-        let (len_bytes, behind) = remaining.split_first()?;
-        // A message cut short decodes as empty, which is malformed.
-        let (message, behind) = behind.split_at_checked(usize::from(*len_bytes)).unwrap_or_default();
-        remaining = behind;
-        Some(message)
-    })
-}
-
 impl Outbox {
     /// An empty outbox for this conduit. Unless it `bundles`, each message is sent alone.
     pub(super) fn new(conduit: Arc<dyn Conduit>, bundles: bool) -> Outbox {
@@ -111,6 +90,7 @@ impl Outbox {
     }
 
     fn send_uncounted(&mut self, to: Rank, bytes: &[u8]) {
+        debug_assert!(!bytes.is_empty(), "a message begins with its tag");
         debug_assert!(
             bytes.len() <= self.conduit.message_bytes_max(),
             "the conduit takes {} bytes at a time",
@@ -125,6 +105,7 @@ impl Outbox {
     /// Sends a protocol message, possibly bundled with others to the same peer. [`Outbox::end_together`] must follow
     /// soon.
     pub(super) fn send_together(&mut self, to: Rank, bytes: &[u8]) {
+        debug_assert!(!bytes.is_empty(), "a message begins with its tag");
         if !self.together.has_room(to, bytes.len()) {
             self.send_bundle();
         }
@@ -141,6 +122,7 @@ impl Outbox {
 
     /// Bundles the messages of several events until [`Outbox::end_together`].
     pub(super) fn begin_together(&mut self) {
+        debug_assert!(!self.together.is_held, "one operation at a time bundles its messages");
         self.together.is_held = true;
     }
 
@@ -160,6 +142,7 @@ impl Outbox {
     fn send_bundle(&mut self) {
         let (to, messages) = (self.together.to, std::mem::take(&mut self.together.messages));
         let mut bytes = std::mem::take(&mut self.together.bytes);
+        debug_assert_eq!(messages == 0, bytes.is_empty(), "a bundle has bytes of its messages alone");
         match messages {
             0 => {}
             1 => self.send(to, &bytes[2..]),
@@ -176,6 +159,11 @@ impl Outbox {
 
     /// Keeps a client's message until the conduit has room.
     pub(super) fn keep(&mut self, to: Rank, bytes: Box<[u8]>) {
+        debug_assert!(
+            bytes.len() <= self.conduit.message_bytes_max(),
+            "{to:?} can get {} bytes at a time",
+            bytes.len()
+        );
         self.waiting.entry(to).or_default().of_clients.push_back(bytes);
     }
 
@@ -187,6 +175,7 @@ impl Outbox {
         let behind = (Bound::Excluded(self.tried_first), Bound::Unbounded);
         let peers: Vec<Rank> =
             self.waiting.range(behind).chain(self.waiting.range(..=self.tried_first)).map(|(to, _)| *to).collect();
+        debug_assert_eq!(peers.len(), self.waiting.len(), "each peer has its turn");
         self.tried_first = peers[0];
         let mut worked = false;
         for to in peers {
@@ -221,22 +210,5 @@ pub(super) fn count_sent(bytes: &[u8]) {
     if bytes.first().is_some_and(|tag| *tag < TAG_ABOVE) {
         stats::count(Row::ProtocolSent);
         stats::add(Row::ProtocolSentBytes, bytes.len() as u64);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_bundle_has_its_messages_and_none_that_is_cut_short() {
-        fn assert_parts(bytes: &[u8], expected: &[&[u8]]) {
-            assert_eq!(unbundle(bytes).collect::<Vec<_>>(), expected);
-        }
-        assert_parts(&[TAG_BUNDLE, 2, 7, 8, 1, 9], &[&[7, 8], &[9]]);
-        assert_parts(&[TAG_BUNDLE, 2, 7], &[&[]]);
-        assert_parts(&[TAG_BUNDLE, 0, 3], &[&[], &[]]);
-        assert_parts(&[TAG_BUNDLE], &[]);
-        assert_parts(&[], &[]);
     }
 }

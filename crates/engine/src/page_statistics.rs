@@ -51,6 +51,7 @@ impl DiskPeriods {
         if let Some(since) = self.since.take_if(|_| self.in_flight.is_empty()) {
             stats::time(Row::DiskBusy, since);
         }
+        debug_assert_eq!(self.since.is_some(), !self.in_flight.is_empty(), "a disk is busy while it has operations");
         begun
     }
 }

@@ -71,6 +71,7 @@ impl Queue {
 
     /// Takes the list of actions back for the next event.
     pub(super) fn return_actions(&mut self, actions: Vec<Action>) {
+        debug_assert!(self.actions.is_empty(), "no action is lost");
         self.actions = actions;
     }
 

@@ -8,7 +8,7 @@ pub(super) struct Status {
     /// Nothing is in flight and no request has arrived since the last full drive, except messages for the rooms above.
     is_settled: bool,
     /// An event other than an operation's completion has happened, and threads may be waiting for it.
-    has_event: bool,
+    has_news: bool,
     /// The error that ends the job.
     broken: Option<UserError>,
 }
@@ -30,18 +30,18 @@ impl Status {
     }
 
     /// Notes an event for which threads may be waiting.
-    pub(super) fn note_event(&mut self) {
-        self.has_event = true;
+    pub(super) fn note_news(&mut self) {
+        self.has_news = true;
     }
 
-    /// As [`Status::note_event`], if it has happened.
-    pub(super) fn note_event_if(&mut self, has_happened: bool) {
-        self.has_event |= has_happened;
+    /// As [`Status::note_news`], if it has happened.
+    pub(super) fn note_news_if(&mut self, has_happened: bool) {
+        self.has_news |= has_happened;
     }
 
     /// Whether an event has happened since the last call.
-    pub(super) fn take_event(&mut self) -> bool {
-        std::mem::take(&mut self.has_event)
+    pub(super) fn take_news(&mut self) -> bool {
+        std::mem::take(&mut self.has_news)
     }
 
     /// Notes an error that ends the job. The protocol handles no further event.
@@ -68,11 +68,11 @@ mod tests {
     #[test]
     fn an_event_is_taken_once_and_an_error_stays() {
         let mut status = Status::default();
-        status.note_event_if(false);
-        assert!(!status.take_event());
-        status.note_event();
-        status.note_event_if(false);
-        assert!(status.take_event() && !status.take_event());
+        status.note_news_if(false);
+        assert!(!status.take_news());
+        status.note_news();
+        status.note_news_if(false);
+        assert!(status.take_news() && !status.take_news());
         assert!(!status.is_settled(), "the first drive is a full one");
         status.end_drive(true);
         assert!(status.is_settled() && !status.is_broken() && status.check().is_ok());

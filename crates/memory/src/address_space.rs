@@ -2,12 +2,12 @@
 //! their pages.
 
 use super::page_table::part_bytes;
+use super::rank_memory::{FILE_POINTER_BYTES, MEETING_BYTES};
 use super::{
-    Closing, Directory, DirtyBlocks, Lender, Memories, PageMapper, PageTable, Pinned, Pool, Segment, SegmentView,
-    Segments, Translations,
+    Closing, Directory, DirtyBlocks, Lender, Memories, PageMapper, PageTable, Pinned, Pool, RankMemory, Segment,
+    SegmentView, Segments, Translations,
 };
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use vgasnet_conduit::{Conduit, Region};
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 use vgasnet_protocol::{Rank, Space};
@@ -58,47 +58,6 @@ pub struct Shape {
     /// Frames of its pool, without staging frames.
     pub frames: u32,
 }
-
-/// The frames and the page table of a rank with its memory mapped here.
-#[derive(Clone, Copy, Debug)]
-pub struct RankMemory {
-    /// Its page table.
-    pub table: PageTable,
-    /// Its frames.
-    pub pool: Pool,
-    /// Its part of the host's directory.
-    pub hints: Region,
-    /// The blocks of its frames that backing files may lack.
-    pub blocks: DirtyBlocks,
-    /// Meeting point of ranks that share memory; the first rank's is in use.
-    pub meeting: Region,
-    /// The shared pointers of files in whose teams it is the first rank: [`FILE_POINTERS`] numbers of 8 bytes.
-    pub file_pointers: Region,
-}
-
-impl RankMemory {
-    /// The shared pointer of a file.
-    ///
-    /// # Panics
-    /// If `place` is out of range.
-    pub fn file_pointer(&self, place: u32) -> &'static AtomicU64 {
-        assert!(place < FILE_POINTERS, "a file has a place below {FILE_POINTERS}");
-        let address = self.file_pointers.address + place as usize * size_of::<AtomicU64>();
-        // SAFETY: the region is mapped until the process ends, its numbers are aligned, and all ranks use them as
-        // atomic ones.
-        unsafe { &*std::ptr::with_exposed_provenance(address) }
-    }
-}
-
-/// Maximum number of open files of a rank.
-pub const FILE_POINTERS: u32 = 4096;
-
-const FILE_POINTER_BYTES: usize = FILE_POINTERS as usize * size_of::<AtomicU64>();
-
-/// Bytes of [`RankMemory::meeting`], in cache lines of its own.
-pub const MEETING_BYTES: usize = 6 * CACHE_LINE_BYTES;
-
-const CACHE_LINE_BYTES: usize = 64;
 
 /// The job's segments, and the memories of ranks mapped here.
 #[derive(Debug)]
@@ -272,10 +231,10 @@ impl AddressSpace {
     /// Opens a page in the own pool as [`PageTable::open`] does, and tells the neighbours. For the engine only.
     pub fn open(&self, page: PageId, frame: FrameId, access: Access, pin: bool) {
         // Spaces other than segments have no addresses.
-        let home = page.space.number();
-        let segment = self.segments.find(home);
+        let rank = page.space.number();
+        let segment = self.segments.find(rank);
         let (rank, start) =
-            segment.map_or((u32::MAX, 0), |at| (home, at.base + ((page.index as usize) << self.page_shift)));
+            segment.map_or((u32::MAX, 0), |at| (rank, at.base + ((page.index as usize) << self.page_shift)));
         self.own.table.begins_at(frame, rank, start);
         self.own.table.open(page, frame, access, pin);
         self.directory.note(page, self.own_pool, frame);

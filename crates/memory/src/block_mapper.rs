@@ -1,7 +1,7 @@
 //! Maps blocks of a home's block cache in the segment: loads and stores reach parts of pages that no rank holds.
 
 use super::Segment;
-use super::page_mapper::cover;
+use super::reservation::cover;
 use vgasnet_conduit::map_again;
 use vgasnet_protocol::coherence::Access;
 

@@ -58,7 +58,7 @@ impl Frames {
     }
 
     /// Prepares the frame for a page to come. Its previous page is gone.
-    pub fn reserve(&mut self, frame: FrameId) {
+    pub fn prepare(&mut self, frame: FrameId) {
         self.replacement.on_freed(frame);
         self.set_second_copy(frame, false);
         self.large_pages.on_use(frame);
@@ -74,7 +74,7 @@ impl Frames {
 
     /// Takes the frame, whose page is gone, for uses other than pages.
     pub fn use_otherwise(&mut self, frame: FrameId) {
-        self.reserve(frame);
+        self.prepare(frame);
         self.mark_filled(frame);
     }
 

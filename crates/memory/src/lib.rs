@@ -14,6 +14,7 @@ mod neighbours;
 mod page_mapper;
 mod page_table;
 mod pool;
+mod rank_memory;
 mod reservation;
 mod scalar;
 mod segment_view;
@@ -22,8 +23,8 @@ mod shortcut;
 mod translations;
 
 pub use address_space::{
-    AddressSpace, FILE_POINTERS, Piece, Pieces, RankMemory, STAGING_FRAMES_MIN, Shape, all_frames, block_frames,
-    memories, staging_frames, table_bytes,
+    AddressSpace, Piece, Pieces, STAGING_FRAMES_MIN, Shape, all_frames, block_frames, memories, staging_frames,
+    table_bytes,
 };
 pub use block_mapper::{BlockMapper, MAPPED_BLOCK_BYTES, RemapBlocks};
 pub use dirty_blocks::{DIRTY_BLOCK_BYTES, DirtyBlocks, Extent};
@@ -35,6 +36,7 @@ pub use neighbours::Memories;
 pub use page_mapper::{PageMapper, RemapMapper};
 pub use page_table::{Closing, Directory, PageTable, Pinned};
 pub use pool::Pool;
+pub use rank_memory::{FILE_POINTERS, RankMemory};
 pub use reservation::{Reservation, guard_end};
 pub use scalar::Scalar;
 pub use segment_view::{FRAMES_MIN, PageAccess, SegmentView, mapping_refused};

@@ -12,7 +12,7 @@
 //! Mappers run in signal handlers, and make their system calls without the C library: other libraries replace its
 //! functions. UCX, below MPI, does so with an `mremap` that takes no new address.
 
-use super::reservation::reserve;
+use super::reservation::{cover, reserve};
 use super::{RemapBlocks, Segment};
 use std::io;
 use vgasnet_conduit::{Region, map_again};
@@ -178,18 +178,6 @@ impl PageMapper for RemapMapper {
         }
         cover(self.page(index), self.page_bytes)
     }
-}
-
-/// Removes all access to a range of a segment, of whole system pages with only mappings of frames.
-///
-/// # Errors
-/// The system's errno value, if it has no room for another mapping.
-pub(super) fn cover(at: usize, len_bytes: usize) -> Result<(), i32> {
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
-    let at = std::ptr::with_exposed_provenance_mut::<libc::c_void>(at);
-    // SAFETY: the range lies in the segment's, which belongs to the mappers, and has only mappings of frames.
-    let mapped = unsafe { libc::syscall(libc::SYS_mmap, at, len_bytes, libc::PROT_NONE, flags, -1, 0_u64) };
-    if mapped == -1 { Err(last_errno()) } else { Ok(()) }
 }
 
 /// Maps the pool a second time, at a multiple of 4 MiB, so that page tables can be moved as a whole.

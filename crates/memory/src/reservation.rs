@@ -1,7 +1,8 @@
-//! Reserves a segment's range of virtual addresses.
+//! Reserves a segment's range of virtual addresses, and removes access to parts of it.
 
 use super::Segment;
 use std::io;
+use vgasnet_sys::last_errno;
 use vgasnet_sys::observers::has_thread_sanitizer;
 
 /// Places at which ranks try to put their segments, so that all get the same base: every 8 TiB from 32 TiB on.
@@ -92,6 +93,18 @@ pub(super) fn reserve(address: usize, size_bytes: usize, flags: i32) -> io::Resu
         return Err(io::ErrorKind::AddrInUse.into());
     }
     Ok(base)
+}
+
+/// Removes all access to a range of a segment, of whole system pages with only mappings of frames.
+///
+/// # Errors
+/// The system's errno value, if it has no room for another mapping.
+pub(super) fn cover(at: usize, len_bytes: usize) -> Result<(), i32> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
+    let at = std::ptr::with_exposed_provenance_mut::<libc::c_void>(at);
+    // SAFETY: the range lies in the segment's, which belongs to the mappers, and has only mappings of frames.
+    let mapped = unsafe { libc::syscall(libc::SYS_mmap, at, len_bytes, libc::PROT_NONE, flags, -1, 0_u64) };
+    if mapped == -1 { Err(last_errno()) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -4,16 +4,16 @@
 //! Otherwise it forwards the part to the page's holder in a direct request, served at once or refused. After refusals
 //! the home requests the page itself. Meters choose between shipping and moving ([`vgasnet_protocol::shipping`]).
 
-mod held;
+mod deferred;
 mod serving;
 mod shipping;
 
-pub(crate) use serving::Request;
+pub(crate) use serving::IncomingRequest;
 pub(crate) use shipping::{Outcome, Shipped};
 
 use crate::request::{Part, ServedId};
 use crate::work::Shipment;
-use held::HeldMessages;
+use deferred::DeferredMessages;
 use serving::Serving;
 use shipping::{Shipping, Target};
 use vgasnet_protocol::byte_message::Status;
@@ -30,7 +30,7 @@ pub(crate) struct Bytes {
     meters: Meters,
     shipping: Shipping,
     serving: Serving,
-    held: HeldMessages,
+    deferred: DeferredMessages,
     /// Without cooperative caching only homes perform parts.
     is_cooperative: bool,
 }
@@ -74,7 +74,7 @@ impl Bytes {
             meters,
             shipping: Shipping::new(page_bytes, message_bytes_max, is_on),
             serving: Serving::new(rank, page_bytes, message_bytes_max),
-            held: HeldMessages::default(),
+            deferred: DeferredMessages::default(),
             is_cooperative,
         }
     }
@@ -108,12 +108,15 @@ impl Bytes {
     /// Ships a part to its page's home.
     pub(crate) fn ship(&mut self, home: Rank, part: Part) {
         debug_assert_ne!(home, self.rank, "a part is shipped to another rank");
+        debug_assert!(self.shipping.takes(&part), "a part that is shipped is small enough");
         self.shipping.add(Target::home(home), part, 0);
     }
 
     /// Ships a part of a page of this home to a holder of the page, after `tries` ranks have refused it.
     pub(crate) fn ship_to_holder(&mut self, holder: Rank, part: Part, tries: u8) {
         assert_ne!(holder, self.rank, "a part is shipped to another rank");
+        debug_assert!(tries < TRIES_MAX, "after {tries} refusals the home asks for the page");
+        debug_assert!(self.shipping.fits_one_chunk(&part), "a holder performs a part as a whole");
         self.shipping.add(Target::holder(holder), part, tries + 1);
     }
 
@@ -131,7 +134,7 @@ impl Bytes {
     pub(crate) fn way_at_home(&self, part: &Part, tries: u8, protocol: &Protocol) -> Way {
         let page = part.piece.page;
         assert_eq!(protocol.spaces().home(page), self.rank, "the home of {page:?} decides");
-        if protocol.cache.contains(page) || self.held.has(page) {
+        if protocol.cache.contains(page) || self.deferred.has(page) {
             return Way::Page;
         }
         if !protocol.home.has_entry(page) {
@@ -182,7 +185,7 @@ impl Bytes {
         from: Rank,
         bytes: Vec<u8>,
         spaces: &Spaces,
-    ) -> Result<Request, &'static str> {
+    ) -> Result<IncomingRequest, &'static str> {
         self.serving.begin(from, bytes, spaces)
     }
 
@@ -214,24 +217,24 @@ impl Bytes {
         self.serving.sender(id)
     }
 
-    /// Holds a message to this home about a page with jobs on its blocks, until the jobs end.
-    pub(crate) fn hold(&mut self, page: PageId, message: Event) {
-        self.held.hold(page, message);
+    /// Defers a message to this home about a page with jobs on its blocks, until the jobs end.
+    pub(crate) fn defer(&mut self, page: PageId, message: Event) {
+        self.deferred.defer(page, message);
     }
 
-    /// Whether messages about a page are held.
-    pub(crate) fn holds(&self, page: PageId) -> bool {
-        self.held.has(page)
+    /// Whether messages about a page are deferred.
+    pub(crate) fn has_deferred(&self, page: PageId) -> bool {
+        self.deferred.has(page)
     }
 
-    /// The pages with held messages.
-    pub(crate) fn held(&self) -> impl Iterator<Item = PageId> + '_ {
-        self.held.pages()
+    /// The pages with deferred messages.
+    pub(crate) fn deferred(&self) -> impl Iterator<Item = PageId> + '_ {
+        self.deferred.pages()
     }
 
-    /// Takes the held messages about a page.
+    /// Takes the deferred messages about a page.
     pub(crate) fn release(&mut self, page: PageId) -> Option<Vec<Event>> {
-        self.held.release(page)
+        self.deferred.release(page)
     }
 
     /// Number of parts in flight to other ranks.
@@ -244,9 +247,9 @@ impl Bytes {
         self.serving.len()
     }
 
-    /// Number of pages with held messages.
-    pub(crate) fn pages_held(&self) -> usize {
-        self.held.len()
+    /// Number of pages with deferred messages.
+    pub(crate) fn pages_deferred(&self) -> usize {
+        self.deferred.len()
     }
 }
 
@@ -312,13 +315,13 @@ mod tests {
     }
 
     #[test]
-    fn a_page_with_held_messages_is_fetched_after_them() {
+    fn a_page_with_deferred_messages_is_fetched_after_them() {
         let (mut bytes, protocol) = (bytes(true), protocol(false));
-        (0..2).for_each(|_| bytes.hold(page(), Event::Tell(page())));
-        assert!(bytes.holds(page()));
+        (0..2).for_each(|_| bytes.defer(page(), Event::Tell(page())));
+        assert!(bytes.has_deferred(page()));
         assert_eq!(bytes.way_at_home(&get(8), 0, &protocol), Way::Page);
-        assert_eq!(bytes.release(page()).map(|held| held.len()), Some(2));
-        assert_eq!((bytes.pages_held(), bytes.release(page()).is_none()), (0, true));
+        assert_eq!(bytes.release(page()).map(|messages| messages.len()), Some(2));
+        assert_eq!((bytes.pages_deferred(), bytes.release(page()).is_none()), (0, true));
         assert_eq!(bytes.way_at_home(&get(8), 0, &protocol), Way::Blocks);
     }
 

@@ -33,13 +33,13 @@ struct Served {
 }
 
 /// The parts of a request, to be performed in order.
-pub(crate) struct Request {
+pub(crate) struct IncomingRequest {
     number: u32,
     is_direct: bool,
     parts: Vec<Part>,
 }
 
-impl Request {
+impl IncomingRequest {
     /// Whether it is direct: only parts of resident pages are performed.
     pub(crate) fn is_direct(&self) -> bool {
         self.is_direct
@@ -58,7 +58,12 @@ impl Serving {
     }
 
     /// Takes a request.
-    pub(super) fn begin(&mut self, from: Rank, bytes: Vec<u8>, spaces: &Spaces) -> Result<Request, &'static str> {
+    pub(super) fn begin(
+        &mut self,
+        from: Rank,
+        bytes: Vec<u8>,
+        spaces: &Spaces,
+    ) -> Result<IncomingRequest, &'static str> {
         let Some((head, pieces)) = read_request(&bytes) else { return Err("a request for bytes that is none") };
         let is_direct = head.is_direct == 1;
         let answer_bytes: usize = pieces.iter().map(|(piece, _)| 1 + piece.answer_bytes()).sum();
@@ -71,7 +76,7 @@ impl Serving {
         stats::add(Row::ServedPieces, pieces.len() as u64);
         let answer_head = AnswerHead { tag: TAG_ANSWER, cause: 0, pieces: head.pieces, id: head.id };
         let (number, parts) = self.insert(from, answer_head, &pieces, bytes);
-        Ok(Request { number, is_direct, parts })
+        Ok(IncomingRequest { number, is_direct, parts })
     }
 
     fn check_piece(&self, piece: &PieceHead, is_direct: bool, spaces: &Spaces) -> Result<(), &'static str> {
@@ -124,7 +129,10 @@ impl Serving {
     }
 
     pub(super) fn set_status(&mut self, id: ServedId, status: Status) {
-        self.requests[id.request as usize].answer[ANSWER_HEAD_BYTES + usize::from(id.piece)] = status as u8;
+        let answer = &mut self.requests[id.request as usize].answer;
+        let (head, statuses) = AnswerHead::mut_from_prefix(answer).expect("an answer has its head");
+        assert!(id.piece < head.pieces, "{id:?} is one of {} pieces", head.pieces);
+        statuses[usize::from(id.piece)] = status as u8;
     }
 
     /// Notes the failure of a piece. [`Serving::end_piece`] follows.

@@ -143,6 +143,10 @@ impl Shipped {
 impl Shipping {
     /// Ships in messages of at most `message_bytes_max` if `is_on`.
     pub(super) fn new(page_bytes: usize, message_bytes_max: usize, is_on: bool) -> Shipping {
+        assert!(
+            message_bytes_max > (REQUEST_HEAD_BYTES + PIECE_HEAD_BYTES).max(ANSWER_HEAD_BYTES + 1),
+            "a message has room for bytes of a part"
+        );
         Shipping {
             is_on,
             part_bytes_max: PART_BYTES_MAX.min(page_bytes / PAGE_PART_MIN),
@@ -198,6 +202,7 @@ impl Shipping {
             since,
         };
         let part = self.parts.insert(shipped);
+        debug_assert!(self.waiting == 0 || self.parts.len() > 1, "a chunk that waits is of a part");
         let most = self.chunk_bytes_max();
         let peer = self.peers.entry(to).or_default();
         for start_bytes in (0..len_bytes).step_by(most) {
@@ -245,6 +250,8 @@ impl Shipping {
             self.waiting -= 1;
         }
         assert!(!chunks.is_empty(), "a message has room for a piece");
+        debug_assert!(heads.len() == chunks.len() * PIECE_HEAD_BYTES, "each piece has its head");
+        debug_assert!(self.waiting > 0 || peer.waiting.is_empty(), "chunks that wait are counted");
         assert!(peer.in_flight < WINDOW, "{to:?} has at most so many requests");
         peer.in_flight += 1;
         self.note_ready(to);
@@ -272,6 +279,7 @@ impl Shipping {
             return Err("an answer with other bytes than it was asked for");
         }
         let Request { to, chunks } = self.requests.remove(head.id as usize);
+        debug_assert_eq!(chunks.len(), statuses.len(), "each chunk has its status");
         let mut done = Vec::new();
         for (chunk, status) in chunks.iter().zip(statuses) {
             let shipped = &mut self.parts[chunk.part];
@@ -294,6 +302,7 @@ impl Shipping {
         debug_assert!(payload.is_empty(), "the answer had the bytes of its chunks");
         let peer = self.peers.get_mut(&to).expect("a peer with a request is known");
         assert!(peer.in_flight > 0, "{to:?} had a request");
+        debug_assert!(peer.in_flight <= WINDOW, "{to:?} has at most so many requests");
         peer.in_flight -= 1;
         if peer.in_flight == 0 && peer.waiting.is_empty() {
             self.peers.remove(&to);

@@ -35,7 +35,8 @@ impl Helper {
 
     /// Calls `sleep`, which sleeps until the storage's doorbell rings if the helper `watches` it.
     pub(super) fn sleep_watching(&self, watches: bool, sleep: impl FnOnce()) {
-        self.watches.store(watches, Ordering::SeqCst);
+        let was_watched = self.watches.swap(watches, Ordering::SeqCst);
+        debug_assert!(!was_watched, "one thread helps");
         sleep();
         self.watches.store(false, Ordering::SeqCst);
     }

@@ -51,13 +51,6 @@ impl Driver {
         Some(awaited)
     }
 
-    /// The statistics row of a wait for this completion, which may be a barrier of ranks that share memory.
-    #[cold]
-    pub(super) fn row_of(&self, completion: CompletionId) -> Row {
-        let is_barrier = self.barriers.of_host().is_some_and(|barriers| barriers.unnamed().has_begun(completion));
-        if is_barrier { Row::WaitBarrier } else { Row::WaitPage }
-    }
-
     /// Whether a barrier of ranks that share memory is complete and no thread of this rank has taken note yet.
     #[inline]
     pub(super) fn is_host_barrier_released(&self) -> bool {

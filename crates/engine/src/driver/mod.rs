@@ -125,7 +125,7 @@ impl Driver {
 
     /// Reports an error of a call and ends the job.
     pub fn fail(&self, call: &str, line: &UserError) -> ! {
-        self.performer.fail(call, line)
+        self.performer.end_job_by(call, line)
     }
 
     /// Calls [`Driver::fail`] if `done` is an error.
@@ -247,7 +247,7 @@ impl Driver {
     /// Publishes the state for threads without the lock, and unlocks the engine. Returns the work to perform.
     fn unlock(&self, mut engine: MutexGuard<'_, Engine>, worked: bool) -> [Option<Work>; WORK_MAX] {
         let work = self.take_work(&mut engine);
-        let has_event = engine.take_event() || worked && engine.is_awaited_for_files();
+        let has_news = engine.take_news() || worked && engine.is_awaited_for_files();
         let left = Left {
             is_held_up: engine.is_held_up(),
             is_stored: engine.storage().is_busy(),
@@ -255,7 +255,7 @@ impl Driver {
         };
         self.outstanding.publish(left, worked);
         drop(engine);
-        if has_event {
+        if has_news {
             self.notify();
         }
         work

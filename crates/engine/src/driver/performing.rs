@@ -49,7 +49,7 @@ impl Performer {
     }
 
     /// Reports an error of a call and ends the job.
-    pub(super) fn fail(&self, call: &str, line: &UserError) -> ! {
+    pub(super) fn end_job_by(&self, call: &str, line: &UserError) -> ! {
         (self.fail)(call, line)
     }
 
@@ -91,6 +91,7 @@ impl Performer {
             }
             Work::Clear { page, frame } => {
                 let pool = &self.space.own.pool;
+                debug_assert!(!self.space.own.table.is_pinned(frame), "nobody uses {frame:?} before {page:?} is open");
                 // SAFETY: the engine has reserved the frame for a page that is not open yet.
                 unsafe { pool.frame(frame).write_bytes(0, pool.page_bytes()) };
                 to.engine.lock().complete(Event::Cleared(page));
@@ -160,6 +161,7 @@ impl Performer {
     /// Performs the copy of a part that overwrites a page.
     fn fill(&self, page: PageId, frame: FrameId, part: Part, to: &mut Receivers<'_>) {
         assert!(part.overwrites(self.space.page_bytes()), "the part overwrites all of {page:?}");
+        debug_assert!(!self.space.own.table.is_pinned(frame), "nobody uses {frame:?} before {page:?} is open");
         // SAFETY: the engine has reserved the frame for a page that is not open yet. The piece is the whole page, and
         // the client's memory belongs to it until the client has synced it.
         unsafe { part.copy.run(&self.space.own, frame, &part.piece) };
@@ -270,7 +272,7 @@ impl Performer {
         debug_assert!(self.space.is_own(page), "{page:?} of another space has no address");
         let view = self.view().expect("pages are mapped only in a rank that has a segment");
         if let Err(errno) = view.map_and_pin(page.index, frame, access) {
-            self.fail("engine", &mapping_refused("map", errno));
+            self.end_job_by("engine", &mapping_refused("map", errno));
         }
     }
 
@@ -278,14 +280,14 @@ impl Performer {
         debug_assert!(self.space.is_own(page), "{page:?} of another space has no address");
         let view = self.view().expect("pages are mapped only in a rank that has a segment");
         if let Err(errno) = view.unmap(page, frame) {
-            self.fail("engine", &mapping_refused("unmap", errno));
+            self.end_job_by("engine", &mapping_refused("unmap", errno));
         }
     }
 
     /// Unmaps a page of the own segment and returns its frame, if a neighbour has lent it.
     pub(super) fn give_back(&self, index: u32) {
         if let Some(Err(errno)) = self.view().map(|view| view.give_back(index)) {
-            self.fail("engine", &mapping_refused("unmap", errno));
+            self.end_job_by("engine", &mapping_refused("unmap", errno));
         }
     }
 }

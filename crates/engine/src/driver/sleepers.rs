@@ -167,8 +167,8 @@ impl Sleepers {
         if !done() && self.has_driver() {
             signals.except(|| futex::wait_for(&slot.turn, turn, time_left(end)));
         }
-        self.asleep.fetch_sub(1, Ordering::SeqCst);
-        slot.asleep.fetch_sub(1, Ordering::SeqCst);
+        let (all, here) = (self.asleep.fetch_sub(1, Ordering::SeqCst), slot.asleep.fetch_sub(1, Ordering::SeqCst));
+        debug_assert!(all >= here && here > 0, "a thread that slept was counted");
         slot.offers.swap(0, Ordering::SeqCst) > 0
     }
 }

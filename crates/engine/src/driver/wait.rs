@@ -40,6 +40,13 @@ impl Driver {
         }
     }
 
+    /// The statistics row of a wait for this completion, which may be a barrier of ranks that share memory.
+    #[cold]
+    fn row_of(&self, completion: CompletionId) -> Row {
+        let is_barrier = self.barriers.of_host().is_some_and(|barriers| barriers.unnamed().has_begun(completion));
+        if is_barrier { Row::WaitBarrier } else { Row::WaitPage }
+    }
+
     /// Waits for a completion and ends it.
     pub fn finish(&self, completion: CompletionId) {
         self.wait(completion);
@@ -190,6 +197,7 @@ impl Driver {
 
     /// Drives until `done`. Returns the count of unpin notices before the last drive.
     fn drive_until(&self, done: &dyn Fn() -> bool, end: Option<Instant>, signals: &SignalGuard, mut idle: Idle) -> u32 {
+        debug_assert!(self.sleepers.has_driver(), "this thread is the driver");
         let table = &self.space.own.table;
         loop {
             let notices = table.unpin_notices();
@@ -213,6 +221,7 @@ impl Driver {
     /// Sleeps until an arrival for the driver or until `done`. `notices` is the count of unpin notices before its last
     /// drive.
     fn sleep_as_driver(&self, notices: u32, done: &dyn Fn() -> bool, end: Option<Instant>, signals: &SignalGuard) {
+        debug_assert!(self.sleepers.has_driver(), "this thread is the driver");
         let held_up = self.outstanding.sleep_limit();
         let limit = held_up.into_iter().chain(time_left(end)).min();
         let has_more = || self.is_host_barrier_released() || self.space.own.table.unpin_notices() != notices;

@@ -27,7 +27,7 @@ impl Engine {
             self.status.unsettle();
         }
         match arrived {
-            Arrived::Event => self.status.note_event(),
+            Arrived::Event => self.status.note_news(),
             Arrived::Protocol(from, message) => self.handle(Event::Message { from, message }),
             Arrived::Barrier(from, message) => self.on_barrier(from, message)?,
             Arrived::Farewell(from, message) => self.on_farewell(from, message)?,

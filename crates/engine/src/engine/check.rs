@@ -11,7 +11,10 @@ impl Engine {
         let cache = &self.protocol.cache;
         debug_assert!(!self.queue.has_events(), "a drive handles all events");
         debug_assert!(!self.outbox.has_bundle(), "a drive sends all its messages");
-        debug_assert!(self.bytes.held().all(|page| self.storage.has_jobs(page)), "messages wait for jobs on blocks");
+        debug_assert!(
+            self.bytes.deferred().all(|page| self.storage.has_jobs(page)),
+            "messages wait for jobs on blocks"
+        );
         debug_assert!(self.storage.frames_for_blocks() < cache.frames(), "some frames are for pages");
         debug_assert!(cache.notices() <= cache.notices_max(), "at most so many homes have yet to be told");
         let mut unwritten = cache.unflushed().filter(|page| page.space.segment().is_none());

@@ -1,4 +1,5 @@
-//! The stages of a drive: take in, admit, decide, carry out, complete.
+//! A drive takes in all arrivals and then completes what can go on. Each event that an arrival raises is admitted,
+//! decided and carried out at once, so the stages of an event run within the take-in.
 
 use super::Engine;
 use crate::arrivals;
@@ -8,7 +9,7 @@ use vgasnet_settings::UserError;
 use vgasnet_stats as stats;
 
 impl Engine {
-    /// Handles all arrivals. Returns whether there were any.
+    /// Handles all arrivals, each with the events that follow from it. Returns whether there were any.
     ///
     /// # Errors
     /// A page could not be read or written, or a message is malformed: the job has to end.
@@ -58,25 +59,26 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes in arrivals, completed storage operations, and pages and frames that other threads have let go. Returns
-    /// whether there were any.
+    /// Takes in and handles arrivals, completed storage operations, and pages and frames that other threads have let
+    /// go. Returns whether there were any.
     fn take_in(&mut self) -> Result<bool, UserError> {
         self.queue.retry_refused();
         let mut worked = self.outbox.flush();
         worked |= self.poll_conduit()?;
         worked |= self.storage.poll(self.queue.todo())?;
         worked |= self.poll_closing();
-        self.status.note_event_if(self.paging.take_returned_loans());
+        self.status.note_news_if(self.paging.take_returned_loans());
         // Threads that wait for such a page to be dropped look for it; the engine does not.
         worked |= self.paging.retry_victims() && self.files.is_awaited();
         Ok(worked)
     }
 
-    /// Returns the event, unless it has to wait for jobs on blocks of its page.
+    /// Returns the event, unless it has to wait for jobs on blocks of its page. Unmaps the blocks of the page of an
+    /// admitted event, since a rank may soon hold the page.
     fn admit(&mut self, event: Event) -> Result<Option<Event>, UserError> {
         if let Some(page) = self.page_at_home(&event) {
             if self.storage.has_jobs(page) {
-                self.bytes.hold(page, event);
+                self.bytes.defer(page, event);
                 return Ok(None);
             }
             self.storage.unmap_blocks(page)?;
@@ -87,7 +89,7 @@ impl Engine {
     /// Passes an event to the protocol. Its decisions are actions.
     fn decide(&mut self, event: Event) -> Result<(), UserError> {
         self.note_message(&event);
-        let written = self.note_event(&event);
+        let written = self.note_write_request(&event);
         if stats::is_on() {
             self.page_statistics.on_event(&event, &self.protocol.cache);
         }
@@ -97,7 +99,7 @@ impl Engine {
         self.protocol.handle(event, &mut actions).map_err(arrivals::refused)?;
         self.queue.return_actions(actions);
         written.into_iter().for_each(|page| self.note_writer(page));
-        self.status.note_event_if(was_flushing && self.protocol.cache.flushed());
+        self.status.note_news_if(was_flushing && self.protocol.cache.flushed());
         Ok(())
     }
 

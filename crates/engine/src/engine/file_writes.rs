@@ -140,7 +140,7 @@ impl Engine {
         if !self.files.writes_mut().on_answer(answer) {
             return Err("an answer about writes that nobody has asked for");
         }
-        self.status.note_event();
+        self.status.note_news();
         Ok(())
     }
 
@@ -205,7 +205,7 @@ impl Engine {
     }
 
     /// The own page of an event at its home, while writes are noted. Notes requests to write the page.
-    pub(super) fn note_event(&mut self, event: &Event) -> Option<PageId> {
+    pub(super) fn note_write_request(&mut self, event: &Event) -> Option<PageId> {
         self.files.writes_mut().on_event(event, &self.space)
     }
 

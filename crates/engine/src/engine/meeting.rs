@@ -51,13 +51,13 @@ impl Engine {
     }
 
     fn look_at_barriers(&mut self) {
-        self.status.note_event_if(self.meetings.is_any_over());
+        self.status.note_news_if(self.meetings.is_any_over());
     }
 
     /// Handles a part of a rank's closing report.
     pub(super) fn on_report_part(&mut self, from: Rank, part: &ReportPart) -> Result<(), &'static str> {
         if self.meetings.take_report(from, part)? {
-            self.status.note_event();
+            self.status.note_news();
             // Through shared memory no message is lost.
             if !self.conduit.capabilities().wakes_on_arrival {
                 self.outbox.send(from, &[TAG_REPORT_TAKEN]);
@@ -69,7 +69,7 @@ impl Engine {
     /// Rank 0 has this rank's whole closing report.
     pub(super) fn on_report_taken(&mut self) {
         self.meetings.on_report_taken();
-        self.status.note_event();
+        self.status.note_news();
     }
 
     /// Sends this rank's closing report to rank 0.

@@ -99,6 +99,7 @@ impl Engine {
         receiver: Arc<dyn Receiver>,
         options: EngineOptions,
     ) -> Engine {
+        assert_eq!(conduit.rank(), space.rank, "the conduit and the address space are of one rank");
         let EngineOptions { cooperative, ships, optimisations, .. } = options;
         let (frames, page_bytes) = (protocol.cache.frames(), space.page_bytes());
         let meters = Meters::new(space.rank, page_bytes, frames, ships.unwrap_or_default());
@@ -195,6 +196,7 @@ impl Engine {
             self.note_wanted(&part);
         }
         let (page, access) = (part.piece.page, part.copy.access());
+        debug_assert!(self.protocol.spaces().has(page), "{page:?} exists");
         let waiter = self.waiting.add(part);
         self.handle(Event::Want { page, access, waiter });
     }
@@ -278,8 +280,8 @@ impl Engine {
     }
 
     /// Whether an event has happened since the last call for which threads may be waiting.
-    pub fn take_event(&mut self) -> bool {
-        self.status.take_event()
+    pub fn take_news(&mut self) -> bool {
+        self.status.take_news()
     }
 
     /// Whether messages or transfers wait for room in the conduit, which bounds all sleeps.

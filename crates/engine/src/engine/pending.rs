@@ -23,8 +23,8 @@ pub struct Pending {
     pub shipped: usize,
     /// Requests of other ranks for bytes of pages.
     pub served: usize,
-    /// Pages with held messages.
-    pub held: usize,
+    /// Pages with deferred messages.
+    pub deferred: usize,
 }
 
 impl Engine {
@@ -49,7 +49,7 @@ impl Engine {
             work: self.queue.work_items(),
             shipped: self.bytes.shipped(),
             served: self.bytes.served(),
-            held: self.bytes.pages_held(),
+            deferred: self.bytes.pages_deferred(),
         }
     }
 }

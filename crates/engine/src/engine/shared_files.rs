@@ -170,7 +170,7 @@ impl Engine {
 
     /// Refuses further writes to a file by this rank.
     fn refuse(&mut self, space: Space, cause: Cause) {
-        self.status.note_event_if(self.files.open().refuse(space, cause));
+        self.status.note_news_if(self.files.open().refuse(space, cause));
     }
 
     /// Notes a failed operation of this rank.
@@ -294,7 +294,7 @@ impl Engine {
     /// Handles a question or an answer.
     pub(super) fn on_file_message(&mut self, from: Rank, bytes: &[u8]) -> Result<(), &'static str> {
         match self.files.on_message(from, bytes)? {
-            Handled::Answered => self.status.note_event(),
+            Handled::Answered => self.status.note_news(),
             Handled::Answer(answer) => self.send_about_file(from, answer),
             Handled::Flush(message) => self.flush_at_home(from, message),
             Handled::Messages(messages) => self.send_all_about_file(messages),
@@ -336,7 +336,7 @@ impl Engine {
         loop {
             match self.files.locks_mut().next_action() {
                 Ok(Some(Action::Send { to, bytes })) => self.outbox.send(to, &bytes),
-                Ok(Some(Action::Granted(_))) => self.status.note_event(),
+                Ok(Some(Action::Granted(_))) => self.status.note_news(),
                 Ok(None) => return,
                 Err(violation) => {
                     self.status.break_by(UserError::new(violation.to_string()));

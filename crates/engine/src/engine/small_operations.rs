@@ -56,8 +56,9 @@ impl Engine {
     /// Whether a load or store may use a block of a page of this home: no rank holds the page. If there is room, a page
     /// of zeros is served as a page at once.
     fn may_map_block(&self, page: PageId, has_room: bool) -> bool {
+        debug_assert!(self.space.is_own(page), "{page:?} of another space has no address");
         let home = &self.protocol.home;
-        let is_here = !home.has_entry(page) && !self.bytes.holds(page);
+        let is_here = !home.has_entry(page) && !self.bytes.has_deferred(page);
         is_here && (home.is_written(page) || !has_room)
     }
 
@@ -123,8 +124,8 @@ impl Engine {
         let page = self.storage.end_on_blocks(job, self.queue.todo());
         debug_assert!(page.is_none_or(|page| !self.storage.has_jobs(page)), "{page:?} has no other job");
         self.note_age_of_blocks();
-        if let Some(held) = page.and_then(|page| self.bytes.release(page)) {
-            self.queue.raise_all(held);
+        if let Some(messages) = page.and_then(|page| self.bytes.release(page)) {
+            self.queue.raise_all(messages);
             self.handle_events();
         }
     }

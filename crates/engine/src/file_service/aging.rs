@@ -80,6 +80,7 @@ impl Default for Aging {
 impl Aging {
     /// Replaces the clock. It returns the time since an arbitrary origin.
     pub(super) fn set_clock(&mut self, clock: impl Fn() -> Duration + Send + 'static) {
+        assert!(self.is_idle() && self.pages.is_empty(), "ages are taken from one clock");
         self.clock = Box::new(clock);
     }
 

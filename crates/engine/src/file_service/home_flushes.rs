@@ -46,6 +46,7 @@ impl HomeFlushes {
 
     /// Begins a flush of a file with these dirty pages. Returns the pages to be recalled now.
     pub fn begin(&mut self, from: Rank, message: FileMessage, mut dirty: Vec<PageId>) -> Vec<PageId> {
+        debug_assert!(!message.is_answer, "a flush is asked for");
         self.last += 1;
         let id = self.last;
         if dirty.is_empty() {
@@ -122,6 +123,10 @@ impl HomeFlushes {
         let answer = |id| {
             let Flush { from, message, cause, left } = self.flushes.remove(&id).expect("it is in progress");
             assert_eq!(left, 0, "a flush ends after its last page");
+            debug_assert!(
+                !self.recalls.values().any(|recalls| recalls.now.contains(&id) || recalls.next.contains(&id)),
+                "no page is recalled for a flush that ends"
+            );
             let cause = written.err().or(cause).map_or(0, Cause::to_byte);
             (from, FileMessage { is_answer: true, cause, ..message })
         };

@@ -52,6 +52,7 @@ impl KnownWrites {
 
     /// Starts noting writes to the pages of `home`.
     pub fn turn_on(&mut self, home: &Home, space: &AddressSpace) {
+        debug_assert!(!self.are_noted(), "writes are noted from one time on");
         let own = home.known_pages().filter(|page| space.is_own(*page));
         self.of_own.turn_on(own.filter_map(|page| home.writer(page).map(|rank| (page.index, rank))));
     }
@@ -111,6 +112,7 @@ impl KnownWrites {
 
     /// This rank is about to request an own page to write it on behalf of another.
     pub fn act_for(&mut self, index: u32, by: Rank) {
+        debug_assert!(self.are_noted(), "a rank acts for another only while writes are noted");
         self.acting_for.insert(index, by);
     }
 
@@ -141,6 +143,7 @@ impl KnownWrites {
 
     /// Notes the present writer of an own page.
     pub fn set_writer(&mut self, page: PageId, home: &Home) {
+        debug_assert!(self.are_noted(), "a writer is known while writes are noted");
         self.of_own.set_writer(page.index, home.writer(page));
     }
 }

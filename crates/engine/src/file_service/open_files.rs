@@ -28,6 +28,7 @@ struct OpenFile {
 impl OpenFiles {
     /// Adds a file of `pages` pages.
     pub fn open(&mut self, space: Space, pages: u32, state: Arc<FileState>) {
+        assert!(space.segment().is_none(), "{space:?} is a segment");
         let (unwritten, leaving, flushes) = Default::default();
         let before = self.files.insert(space, OpenFile { end: pages, state, unwritten, leaving, flushes });
         assert!(before.is_none(), "{space:?} is opened once");

@@ -35,6 +35,7 @@ impl OwnFlushes {
 
     /// Ends a flush. After a failure the next flush asks for all of its pages again.
     pub(super) fn end(&mut self, flush: OwnFlush, is_refused: bool, state: &FileState) {
+        debug_assert!(self.0.contains(&flush.new), "the flush is in progress");
         if let Some(at) = self.0.iter().position(|other| *other == flush.new) {
             self.0.swap_remove(at);
         }

@@ -32,6 +32,7 @@ impl SizeRounds {
     /// A rank asks for the end of the data written by any member of a file's team, of which `others` are the other
     /// members. Returns the questions to them, if a round begins.
     pub(super) fn ask(&mut self, from: Rank, message: FileMessage, others: &[Rank]) -> Messages {
+        debug_assert!(!message.is_answer, "a size is asked for");
         let space = message.space;
         if let Some(round) = self.0.get_mut(&space) {
             round.next.push((from, message));

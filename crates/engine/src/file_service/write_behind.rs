@@ -65,6 +65,7 @@ impl WriteBehind {
 
     /// Makes a part wait.
     pub(super) fn hold(&mut self, part: Part) {
+        debug_assert!(part.copy.is_put() && part.piece.page.space.segment().is_none(), "only puts to files wait");
         self.held.push_back(part);
     }
 

@@ -59,6 +59,7 @@ impl ClosingReports {
         }
         report.bytes[part.offset_bytes..][..part.bytes.len()].copy_from_slice(&part.bytes);
         report.missing_bytes -= part.bytes.len();
+        debug_assert!(report.missing_bytes < whole_bytes, "a part has bytes");
         let is_complete = report.missing_bytes == 0;
         self.complete += usize::from(is_complete);
         debug_assert!(self.complete <= self.of.len(), "each report is completed once");

@@ -100,7 +100,9 @@ impl Paging {
         // A guest could outlive the end of its file.
         let offered = page.filter(|page| page.space.segment().is_some() && self.frames.is_only_copy(frame));
         let page = offered.filter(|_| self.guests.is_on)?;
-        Some((self.guests.offers.offer(page)?, page))
+        let to = self.guests.offers.offer(page)?;
+        debug_assert!(to != self.space.rank && self.guests.offers.has(page), "{page:?} is on offer to another rank");
+        Some((to, page))
     }
 
     /// Handles the answer to an offer. Returns the frame to evict, unless its page is in use or gone.
@@ -180,6 +182,7 @@ impl Paging {
 
     /// The guests of a page have left, or there was none.
     pub fn on_dismissed(&mut self, page: PageId) {
+        debug_assert!(!self.dismissals.done.contains(&page), "the guests of {page:?} leave once");
         self.dismissals.done.push(page);
     }
 

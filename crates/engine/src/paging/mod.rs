@@ -113,7 +113,7 @@ impl Paging {
     /// Notes the effect of an outgoing message on a frame of this rank.
     pub fn on_sent(&mut self, message: &CoherenceMessage, cache: &Cache) {
         if let Some(frame) = message.frame() {
-            self.frames.reserve(frame);
+            self.frames.prepare(frame);
             self.reserve.on_taken();
             self.block_frames.on_page_missed();
         }
@@ -142,6 +142,7 @@ impl Paging {
 
     /// Prepares the frame of a page that has never been written. Returns whether its memory is zeros already.
     pub fn clear(&mut self, frame: FrameId) -> bool {
+        debug_assert!(!self.space.own.table.is_pinned(frame), "nobody uses {frame:?} before its page is open");
         // A page never written is zeros in the file, too.
         self.space.own.blocks.clear(frame);
         self.frames.is_zeros(frame)
@@ -149,6 +150,7 @@ impl Paging {
 
     /// Opens a page to other threads. If it `is_wanted`, it is pinned for the parts that wait for it.
     pub fn open(&mut self, page: PageId, frame: FrameId, access: Access, is_wanted: bool) -> OpenedPage {
+        debug_assert!(!self.closing.contains(&page), "{page:?} is closed before it is opened again");
         let table = &self.space.own.table;
         if is_wanted {
             table.take_ahead(frame);
@@ -186,6 +188,7 @@ impl Paging {
 
     /// The frame's page was dropped without an eviction.
     pub fn on_dropped(&mut self, frame: FrameId) {
+        debug_assert!(!self.space.own.table.is_pinned(frame), "nobody uses the page in {frame:?}");
         self.frames.use_otherwise(frame);
     }
 

@@ -94,6 +94,7 @@ impl PinSet {
             let pin = self.pages.get_mut(&page).expect("it was added");
             debug_assert!(pin.count > 0, "page {page} was pinned");
             pin.count -= 1;
+            debug_assert!(pin.count > 0 || pin.in_table == 0, "the pin of page {page} was not in the table");
             if pin.count == 0 {
                 self.pages.remove(&page);
             }

@@ -30,6 +30,7 @@ impl Prefetch {
         let frames_ahead = (frames / POOL_PART).max(AHEAD_MIN).min(frames / 4).min(frames.saturating_sub(FRAMES_MIN));
         // Half of the pool is left to pages in use, for any number of streams.
         let frames_shared = (frames / 2).min(frames.saturating_sub(FRAMES_MIN));
+        debug_assert!(frames_ahead <= frames_shared, "a stream has at most the share of all");
         let streams = Streams::new(page_bytes, frames_ahead, frames_shared);
         let under_way_max = if is_on { (frames as usize / 2).max(1) } else { 0 };
         Prefetch { streams, in_flight: HashSet::new(), under_way_max }

@@ -1,9 +1,8 @@
 //! The decisions of [`Paging`] beside a protocol of one or two ranks, without an engine.
 
 use super::*;
+use crate::test_space::{OWN, space};
 use std::ops::RangeInclusive;
-use vgasnet_conduit::Region;
-use vgasnet_memory::{DirtyBlocks, Memories, PageTable, Pool, RankMemory, Segment, Segments};
 use vgasnet_protocol::coherence::{Action, Waiter};
 use vgasnet_protocol::guests::GuestMessage;
 use vgasnet_protocol::replacement::{Need, PolicyKind};
@@ -11,7 +10,6 @@ use vgasnet_protocol::{Limits, RankSizes};
 
 const PAGE: usize = 4096;
 const FRAMES: u32 = 64;
-const OWN: Rank = Rank(0);
 
 /// A pool of [`FRAMES`] frames and its rank's protocol. This rank is the home of all pages, and its file answers at
 /// once.
@@ -23,7 +21,7 @@ struct Pager {
 
 impl Pager {
     fn new(ranks: u32, optimisations: Optimisations) -> Pager {
-        let space = Arc::new(space());
+        let space = Arc::new(space(FRAMES, PAGE));
         let options =
             EngineOptions { policy: PolicyKind::Clock, cooperative: true, ships: None, offers_max: 4, optimisations };
         let sizes = (0..ranks).map(|_| RankSizes { pages: 1000, frames: FRAMES });
@@ -96,25 +94,6 @@ impl Pager {
 
 fn page(index: u32) -> PageId {
     PageId::of_segment(OWN, index)
-}
-
-/// A space with a pool and its tables in memory of this process.
-fn space() -> AddressSpace {
-    let region = |len_bytes: usize| {
-        let memory = vec![0_u128; len_bytes.div_ceil(16) + PAGE / 16].leak();
-        Region { address: memory.as_mut_ptr().expose_provenance().next_multiple_of(PAGE), len_bytes }
-    };
-    let pool = region(FRAMES as usize * PAGE);
-    let memory = RankMemory {
-        table: PageTable::new(region(PageTable::bytes(FRAMES)), FRAMES),
-        pool: Pool::new(pool, region(PAGE), PAGE),
-        hints: region(PAGE),
-        blocks: DirtyBlocks::new(region(16 * PAGE), FRAMES, PAGE),
-        meeting: region(PAGE),
-        file_pointers: region(PAGE),
-    };
-    let segments = [Segment { base: 1 << 40, size_bytes: 1000 * PAGE }];
-    AddressSpace::new(OWN, Segments::new(segments), Memories::new([(0, memory)]))
 }
 
 #[test]

@@ -108,7 +108,8 @@ impl Completions {
         let completion = self.at(number);
         let generation = completion.generation.load(Ordering::Relaxed);
         completion.generation.store(generation.wrapping_add(1), Ordering::Relaxed);
-        assert!(generation % 2 == 0 && completion.pending.load(Ordering::Relaxed) == 0);
+        assert!(generation % 2 == 0, "completion {number} was not in use");
+        assert!(completion.is_done(), "nothing is pending before a completion begins");
         CompletionId(number)
     }
 
@@ -151,7 +152,7 @@ impl Completions {
             Some(changed(free, number + 1))
         };
         let pushed = self.free.fetch_update(Ordering::Release, Ordering::Relaxed, push);
-        debug_assert!(pushed.is_ok());
+        debug_assert!(pushed.is_ok(), "a completion is always given back");
     }
 
     /// Takes a free completion, if there is one.
@@ -179,13 +180,14 @@ impl Completions {
 
     /// Counts one more part in flight.
     pub fn add(&self, id: CompletionId) {
+        debug_assert!(self.at(id.0).generation.load(Ordering::Relaxed) % 2 == 1, "{id:?} is in use");
         self.at(id.0).pending.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts a finished part. Returns whether it was the last.
     pub fn finish(&self, id: CompletionId) -> bool {
         let before = self.at(id.0).pending.fetch_sub(1, Ordering::AcqRel);
-        debug_assert!(before > 0);
+        debug_assert!(before > 0, "each part of a completion ends once");
         before == 1
     }
 

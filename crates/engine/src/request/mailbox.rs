@@ -78,6 +78,7 @@ impl Fault {
     /// Accepts the mapping of the block at `offset_bytes` instead of the page. Called between [`Fault::begin`] and the
     /// request.
     pub fn accept_block(&self, offset_bytes: u32) {
+        debug_assert_ne!(offset_bytes, NO_BLOCK, "a page has no block there");
         self.block.store(offset_bytes, Ordering::Relaxed);
     }
 
@@ -221,6 +222,10 @@ impl Default for Mailbox {
 impl Mailbox {
     /// Posts the request of a thread, which then wakes the helper and waits.
     pub fn post(&self, fault: &Fault) {
+        debug_assert!(
+            matches!(fault.state.load(Ordering::Relaxed), LOOKING | ASLEEP | AWAY),
+            "a fault that is posted has begun"
+        );
         let this = std::ptr::from_ref(fault).cast_mut();
         let mut newest = self.newest.load(Ordering::Relaxed);
         loop {

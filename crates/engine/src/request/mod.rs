@@ -155,6 +155,11 @@ impl Copy {
     /// all bytes of the piece.
     #[inline(always)]
     pub unsafe fn run_at(&self, place: *mut u8, start: usize, len_bytes: usize) {
+        debug_assert!(start == 0 || !matches!(self, Copy::Atomic(_)), "an atomic operation has one part");
+        debug_assert!(
+            !matches!(self, Copy::PutOwned(from, _) if from.len() < start + len_bytes),
+            "the copy has all bytes of the piece"
+        );
         // SAFETY: both sides are valid for `len_bytes`. They do not overlap: the client has no addresses of the pool.
         unsafe {
             match self {
@@ -175,6 +180,10 @@ impl Copy {
     /// # Safety
     /// The client's memory is valid for as many bytes.
     pub unsafe fn deliver(&self, bytes: &[u8]) {
+        debug_assert!(
+            bytes.is_empty() || matches!(self, Copy::Get(_) | Copy::Atomic(_)),
+            "bytes were read for {self:?}"
+        );
         // SAFETY: the client's memory is valid for as many bytes, and not the library's own.
         unsafe {
             match self {

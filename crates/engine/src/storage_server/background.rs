@@ -29,6 +29,7 @@ pub(super) struct Background {
 
 impl Background {
     pub fn new(page_bytes: usize) -> Background {
+        assert!(page_bytes > 0, "a page has bytes");
         Background {
             least: (LEAST_BYTES / page_bytes).clamp(2, REQUESTS_MAX),
             most: (MOST_BYTES / page_bytes).max(4),
@@ -41,6 +42,7 @@ impl Background {
 
     /// Pages that may still be started.
     pub fn left(&self) -> usize {
+        debug_assert!(self.least <= self.most, "the bound falls after a miss");
         debug_assert!(self.until_calm <= self.calm, "a miss counts until so many pages have moved");
         let most = if self.until_calm == 0 { self.most } else { self.least };
         if self.requests < REQUESTS_MAX { most.saturating_sub(self.pages) } else { 0 }
@@ -59,6 +61,7 @@ impl Background {
         self.pages -= 1;
         self.requests -= usize::from(led);
         self.until_calm = self.until_calm.saturating_sub(1);
+        debug_assert!(self.requests <= self.pages, "each request has a page");
     }
 
     /// An operation waits for a page that was not read ahead.

@@ -1,16 +1,15 @@
-//! Small operations in file blocks of pages that no rank holds, and their effects on pages in flight.
+//! Small operations in file blocks of pages that no rank holds.
 
-use super::{Need, Order, StorageServer, cause_of};
+use super::{BLOCK_TOKEN, StorageServer, cause_of};
 use crate::queue::Todo;
 use crate::request::Part;
-use crate::work::{BlockCopies, OverlaidBlocks, Work};
+use crate::work::{BlockCopies, Work};
 use std::collections::BTreeSet;
 use std::io;
 use std::ops::Range;
-use vgasnet_memory::{BlockMapper, Extent, mapping_refused};
+use vgasnet_memory::{BlockMapper, mapping_refused};
 use vgasnet_protocol::coherence::{FrameId, PageId};
 use vgasnet_settings::UserError;
-use vgasnet_storage::IoDirection;
 
 impl StorageServer {
     /// Largest part for [`StorageServer::start_on_blocks`], in bytes.
@@ -65,6 +64,7 @@ impl StorageServer {
     /// # Errors
     /// The system refuses to unmap.
     pub(crate) fn unmap_blocks(&mut self, page: PageId) -> Result<(), UserError> {
+        debug_assert!(!self.has_jobs(page), "no job uses blocks of {page:?}");
         if page.space.segment().is_some() {
             self.blocks.unmap_page(page.index);
         }
@@ -153,6 +153,7 @@ impl StorageServer {
         result: &io::Result<()>,
         todo: &mut Todo,
     ) -> Result<(), UserError> {
+        assert!(token >= BLOCK_TOKEN, "token {token} is of a block");
         let (page, direction) = self.blocks.operation_of(token);
         let (ready, written) = match result {
             Ok(()) => self.blocks.on_moved(token),
@@ -168,58 +169,8 @@ impl StorageServer {
         }
         Ok(())
     }
-
-    /// Makes a page's operation wait for its resource, once none of the page's blocks is being written.
-    pub(super) fn begin_page(&mut self, id: usize) {
-        if self.blocks.is_writing(self.operations.get(id).order().place) {
-            return self.operations.wait_for_blocks(id);
-        }
-        let need = self.need_of(id);
-        debug_assert!(
-            !self.operations.waits_for_blocks(self.operations.get(id).order().place),
-            "no block is waited for"
-        );
-        self.operations.wait(id, need);
-    }
-
-    /// A page write has reached the file, which is now newer than the blocks in memory.
-    #[inline(never)]
-    pub(super) fn forget_blocks(&mut self, id: usize) {
-        debug_assert_eq!(self.operations.get(id).order().direction, IoDirection::Write, "the page was written");
-        let place = self.operations.get(id).order().place;
-        for Extent { start_bytes, end_bytes } in self.extents(id) {
-            self.blocks.forget(place, start_bytes, end_bytes);
-        }
-    }
-
-    /// A page has been read into its operation's memory. Queues the overlay of its dirty blocks. Returns whether there
-    /// are none.
-    #[inline(never)]
-    pub(super) fn is_whole_or_lays_over(&mut self, id: usize, todo: &mut Todo) -> bool {
-        debug_assert_eq!(self.operations.get(id).order().direction, IoDirection::Read, "the page was read");
-        let blocks = self.blocks.dirty_of(self.operations.get(id).order().place);
-        if blocks.is_empty() {
-            return true;
-        }
-        let page = self.memory_of(id);
-        let copies = blocks.into_iter().map(|(offset_bytes, block)| (block, page.wrapping_add(offset_bytes)));
-        // SAFETY: both are blocks of mapped memory. The dirty block does not change while its page is in flight, and the
-        // frame is the operation's.
-        let blocks = unsafe { OverlaidBlocks::new(copies) };
-        todo.add(Work::LayOver { operation: id, blocks });
-        false
-    }
 }
 
 fn extend(todo: &mut Todo, ready: Vec<BlockCopies>) {
     todo.add_all(ready.into_iter().map(|copies| Work::Blocks(Box::new(copies))));
-}
-
-impl StorageServer {
-    /// Resource that a page's operation needs next.
-    fn need_of(&self, id: usize) -> Need {
-        let operation = self.operations.get(id);
-        let Order { peer, frame, .. } = operation.order();
-        if self.space.frame(peer, frame).is_some() { Need::Nothing } else { operation.staging_need() }
-    }
 }

@@ -27,6 +27,7 @@ impl HomeFiles {
         assert!(before.is_none(), "{file:?} is added once");
         let before = self.spaces.insert(slot, file);
         assert!(before.is_none(), "slot {slot} is of one file");
+        debug_assert_eq!(self.slots.len(), self.spaces.len(), "each file has a slot");
     }
 
     /// Removes a file. Returns its slot.
@@ -34,6 +35,7 @@ impl HomeFiles {
         let slot = self.slots.remove(&file)?;
         let its = self.spaces.remove(&slot);
         assert_eq!(its, Some(file), "a file and its slot lead to each other");
+        debug_assert_eq!(self.slots.len(), self.spaces.len(), "each file has a slot");
         Some(slot)
     }
 

@@ -34,6 +34,7 @@ impl HomePage {
 
     /// The page this many pages further on.
     pub(super) const fn behind(self, pages: u32) -> HomePage {
+        debug_assert!(pages <= u32::MAX - self.index(), "the page is of the same file");
         HomePage(self.0 + pages as u64)
     }
 

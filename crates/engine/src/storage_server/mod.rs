@@ -15,12 +15,15 @@ mod failure;
 mod home_files;
 mod home_page;
 mod named_files;
+mod page_io;
 mod page_operations;
 mod page_read;
 mod runs;
 mod spilled;
 mod staging;
 mod storage_queue;
+#[cfg(test)]
+mod tests;
 
 pub use page_read::{EndedRead, PageRead};
 
@@ -34,7 +37,7 @@ use page_read::ThreadReads;
 use staging::Staging;
 use std::io;
 use std::sync::Arc;
-use storage_queue::{Need, Waiting};
+use storage_queue::{Need, WaitingOperation};
 use vgasnet_conduit::{Token, Transfer};
 use vgasnet_memory::{AddressSpace, DIRTY_BLOCK_BYTES};
 use vgasnet_protocol::coherence::{Cause, Event, FrameId, PageId, Priority};
@@ -77,6 +80,11 @@ impl StorageServer {
         staging: Vec<FrameId>,
         (first_of_blocks, slots): (FrameId, usize),
     ) -> StorageServer {
+        assert!(slots > 0, "a job needs a block");
+        assert!(
+            staging.iter().all(|frame| *frame < first_of_blocks),
+            "frames for staging come before those for blocks"
+        );
         assert!(
             space.own.pool.bytes_from(first_of_blocks) >= slots * BLOCK_BYTES,
             "there is no memory for {slots} blocks"
@@ -105,6 +113,7 @@ impl StorageServer {
     /// Sets the homes of the segments' pages.
     #[must_use]
     pub fn with_homes(self, segments: Spaces) -> StorageServer {
+        assert!(self.files.is_empty() && self.operations.len() == 0, "homes are set before anything is stored");
         StorageServer { files: HomeFiles::new(self.space.rank, segments), ..self }
     }
 
@@ -115,6 +124,10 @@ impl StorageServer {
 
     /// Whether anything is in flight or waiting, except reads by threads.
     pub fn is_busy(&self) -> bool {
+        debug_assert!(
+            self.thread_reads.pages() <= self.operations.len(),
+            "a page that a thread reads has an operation"
+        );
         self.operations.len() > self.thread_reads.pages() || self.blocks.is_busy(self.thread_reads.blocks())
     }
 
@@ -202,6 +215,7 @@ impl StorageServer {
                 }
             }
             (IoDirection::Write, Ok(())) => {
+                debug_assert!(operation.part().len_bytes() > 0, "a write writes some bytes");
                 stats::add(Row::DiskWriteBytes, operation.part().len_bytes() as u64);
                 if !place.is_of_segment() {
                     count_of_file(direction, operation.part().len_bytes());
@@ -217,6 +231,7 @@ impl StorageServer {
 
     /// The page read is complete in its operation's memory.
     pub(super) fn on_whole(&mut self, id: usize, todo: &mut Todo) {
+        debug_assert!(!self.operations.get(id).is_waiting(), "the read has ended");
         debug_assert_eq!(self.operations.get(id).order().direction, IoDirection::Read, "the page was read");
         match self.operations.get(id).staging() {
             Some(staging) => todo.add(Work::Put(self.transfer(id, staging))),
@@ -226,6 +241,8 @@ impl StorageServer {
 
     /// A transfer requested by this server is complete.
     pub(super) fn on_transferred(&mut self, id: usize, todo: &mut Todo) {
+        assert!(self.operations.get(id).staging().is_some(), "only pages in staging frames are transferred");
+        debug_assert!(!self.operations.get(id).is_waiting(), "an operation waits for its transfer alone");
         match self.operations.get(id).order().direction {
             IoDirection::Read => todo.raise(self.finish(id)),
             IoDirection::Write => self.operations.wait(id, Need::Nothing),
@@ -266,7 +283,7 @@ impl StorageServer {
     }
 
     /// The next operation among those with all resources available.
-    fn next_ready(&self) -> Option<Waiting> {
+    fn next_ready(&self) -> Option<WaitingOperation> {
         let is_background_full = self.background.left() == 0;
         self.operations.next(|priority, need| {
             let is_urgent = priority == Priority::Now;
@@ -316,6 +333,7 @@ impl StorageServer {
     }
 
     fn transfer(&self, id: usize, staging: FrameId) -> Transfer {
+        debug_assert_eq!(self.operations.get(id).staging(), Some(staging), "the operation has the frame");
         let (pool, Order { peer, frame, .. }) = (&self.space.own.pool, self.operations.get(id).order());
         debug_assert!(peer != self.space.rank || frame != staging, "a page moves between two frames");
         Transfer {

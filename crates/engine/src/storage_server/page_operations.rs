@@ -1,7 +1,7 @@
 //! The pages in flight between the files and frames, or waiting to be: at most one operation a page.
 
 use super::home_page::HomePage;
-use super::storage_queue::{Need, StorageQueue, Waiting};
+use super::storage_queue::{Need, StorageQueue, WaitingOperation};
 use slab::Slab;
 use std::collections::HashMap;
 use vgasnet_memory::Extent;
@@ -104,6 +104,8 @@ impl PageOperations {
     pub(super) fn remove(&mut self, id: usize) -> Operation {
         debug_assert!(self.behind_blocks.values().all(|other| *other != id), "the operation waits for no block");
         let operation = self.operations.remove(id);
+        assert!(!operation.is_waiting(), "an operation ends outside of the queue");
+        assert!(operation.in_background.is_none(), "an operation leaves the storage before it ends");
         let known = self.of_page.remove(&operation.order.place);
         assert_eq!(known, Some(id), "{:?} had this operation", operation.order.page);
         operation
@@ -136,18 +138,19 @@ impl PageOperations {
         self.waiting.push(self.waiting_of(id).expect("it has a need"));
     }
 
-    fn waiting_of(&self, id: usize) -> Option<Waiting> {
+    fn waiting_of(&self, id: usize) -> Option<WaitingOperation> {
         let Operation { order: Order { priority, .. }, need, number, .. } = self.operations[id];
-        need.map(|need| Waiting { priority, need, number, id })
+        need.map(|need| WaitingOperation { priority, need, number, id })
     }
 
     /// The next waiting operation among those that `may_go_on`.
-    pub(super) fn next(&self, may_go_on: impl Fn(Priority, Need) -> bool) -> Option<Waiting> {
+    pub(super) fn next(&self, may_go_on: impl Fn(Priority, Need) -> bool) -> Option<WaitingOperation> {
         self.waiting.next(may_go_on)
     }
 
     /// A waiting operation is in the storage with this part of its page, or fetches the page.
     pub(super) fn begin(&mut self, id: usize, part: Extent) {
+        debug_assert!(part.start_bytes <= part.end_bytes, "{part:?} begins before its end");
         let waiting = self.waiting_of(id).expect("it was waiting");
         let was_there = self.waiting.remove(&waiting);
         assert!(was_there, "the operation was in the queue");
@@ -178,7 +181,7 @@ impl PageOperations {
         debug_assert!(priority <= self.operations[id].order.priority, "the operation becomes more urgent");
         self.operations[id].order.priority = priority;
         if let Some(waiting) = waiting.filter(|waiting| self.waiting.remove(waiting)) {
-            self.waiting.push(Waiting { priority, ..waiting });
+            self.waiting.push(WaitingOperation { priority, ..waiting });
             return None;
         }
         if priority == Priority::Now { self.leave_background(id) } else { None }
@@ -186,6 +189,10 @@ impl PageOperations {
 
     /// A background operation is in the storage, as the first of its request if it `leads`.
     pub(super) fn enter_background(&mut self, id: usize, leads: bool) {
+        debug_assert!(
+            !self.operations[id].is_urgent(),
+            "an operation for which a thread waits is not in the background"
+        );
         debug_assert!(self.operations[id].in_background.is_none(), "an operation is in the storage once");
         self.operations[id].in_background = Some(leads);
     }
@@ -197,6 +204,7 @@ impl PageOperations {
 
     /// Makes an operation wait for blocks of its page to be written.
     pub(super) fn wait_for_blocks(&mut self, id: usize) {
+        debug_assert!(!self.operations[id].is_waiting(), "an operation waits for blocks before any resource");
         let before = self.behind_blocks.insert(self.operations[id].order.place, id);
         debug_assert!(before.is_none(), "a page has one operation");
     }

@@ -87,6 +87,7 @@ impl StorageServer {
         let read = PageRead { token: id as u64, operation: self.io_operation(id, self.whole()), reader };
         self.operations.begin(id, self.whole());
         self.thread_reads.pages += 1;
+        debug_assert!(self.thread_reads.pages <= self.operations.len(), "a page that a thread reads has an operation");
         Some(read)
     }
 

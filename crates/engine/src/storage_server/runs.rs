@@ -2,11 +2,11 @@
 
 use super::StorageServer;
 use super::page_operations::Order;
-use super::storage_queue::{Need, Waiting};
+use super::storage_queue::{Need, WaitingOperation};
 use vgasnet_memory::{DIRTY_BLOCK_BYTES, Extent};
 use vgasnet_protocol::coherence::Priority;
 use vgasnet_stats::{self as stats, Row};
-use vgasnet_storage::{FileSlot, IoDirection, IoOperation};
+use vgasnet_storage::{BLOCK_BYTES, FileSlot, IoDirection, IoOperation};
 
 /// Maximum length of a run, in bytes.
 const RUN_BYTES_MAX: usize = 1 << 20;
@@ -17,7 +17,7 @@ const COMPANY_BYTES_MAX: usize = 256 << 10;
 impl StorageServer {
     /// An operation and its successors in the file that may join it: of the same direction, ready, and as urgent or
     /// close by. Each comes with its next part, which begins in the file at the end of the one before it.
-    pub(super) fn run_from(&self, first: &Waiting) -> Vec<(usize, Extent)> {
+    pub(super) fn run_from(&self, first: &WaitingOperation) -> Vec<(usize, Extent)> {
         let next_part = |id| self.next_part(id).expect("it is not done");
         if first.need != Need::Nothing {
             return vec![(first.id, Extent::NONE)];
@@ -41,11 +41,13 @@ impl StorageServer {
             }
             run.push((id, part));
         }
+        debug_assert!(run.len() <= most.max(1), "a run has at most {most} pages");
         run
     }
 
     /// Joins two parts of adjacent pages, if the gap between them is small.
     fn join(&self, before: &mut Extent, behind: &mut Extent) -> bool {
+        debug_assert!(behind.start_bytes < behind.end_bytes, "{behind:?} has bytes");
         let page_bytes = self.space.page_bytes();
         debug_assert!(before.end_bytes <= page_bytes, "{before:?} is a part of a page");
         let gap_bytes = page_bytes - before.end_bytes + behind.start_bytes;
@@ -79,6 +81,10 @@ impl StorageServer {
         };
         let is_sorted = extents.windows(2).all(|two| two[0].end_bytes <= two[1].start_bytes);
         debug_assert!(is_sorted, "the extents of a page are written in order");
+        debug_assert!(
+            extents.last().is_none_or(|last| last.end_bytes <= self.space.page_bytes()),
+            "extents lie in their page"
+        );
         // The storage takes no empty operations: a page without dirty blocks writes one block.
         let first = Extent { start_bytes: 0, end_bytes: DIRTY_BLOCK_BYTES };
         if extents.is_empty() { vec![first] } else { extents }
@@ -109,6 +115,10 @@ impl StorageServer {
     pub(super) fn io_operation(&self, id: usize, part: Extent) -> IoOperation {
         let is_part = part.start_bytes < part.end_bytes && part.end_bytes <= self.space.page_bytes();
         assert!(is_part, "{part:?} is a part of a page");
+        debug_assert!(
+            part.start_bytes % BLOCK_BYTES == 0 && part.len_bytes() % BLOCK_BYTES == 0,
+            "the storage moves whole blocks"
+        );
         let Order { direction, place, priority, .. } = self.operations.get(id).order();
         let (token, is_urgent) = (id as u64, priority == Priority::Now);
         let memory = self.memory_of(id);

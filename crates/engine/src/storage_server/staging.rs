@@ -37,6 +37,7 @@ impl Staging {
 
     /// Takes a frame for an operation with a need that [`Staging::has`] admits.
     pub(super) fn take(&mut self, need: Need) -> FrameId {
+        debug_assert_ne!(need, Need::Nothing, "a frame is for a load or a store");
         let is_store = need == Need::StoreStaging;
         assert!(self.stores_left >= usize::from(is_store), "stores leave a frame to loads");
         self.stores_left -= usize::from(is_store);
@@ -45,6 +46,7 @@ impl Staging {
 
     /// Takes back the frame of an operation with this need.
     pub(super) fn give_back(&mut self, frame: FrameId, need: Need) {
+        debug_assert_ne!(need, Need::Nothing, "the frame was for a load or a store");
         debug_assert!(!self.free.contains(&frame), "{frame:?} is given back once");
         self.stores_left += usize::from(need == Need::StoreStaging);
         self.free.push(frame);

@@ -24,7 +24,7 @@ const TURNS: u64 = 64;
 
 /// A waiting operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Waiting {
+pub(super) struct WaitingOperation {
     pub priority: Priority,
     pub need: Need,
     /// Sequence number of arrival.
@@ -44,7 +44,7 @@ pub(super) struct StorageQueue {
 }
 
 impl StorageQueue {
-    pub fn push(&mut self, waiting: Waiting) {
+    pub fn push(&mut self, waiting: WaitingOperation) {
         let queue = &mut self.queues[waiting.priority as usize][waiting.need as usize];
         let before = queue.insert(waiting.number, waiting.id);
         debug_assert!(before.is_none(), "operation {} waits once", waiting.id);
@@ -52,7 +52,7 @@ impl StorageQueue {
     }
 
     /// Removes an operation. Returns whether it was there.
-    pub fn remove(&mut self, waiting: &Waiting) -> bool {
+    pub fn remove(&mut self, waiting: &WaitingOperation) -> bool {
         let was_there = self.queues[waiting.priority as usize][waiting.need as usize].remove(&waiting.number).is_some();
         assert!(!was_there || self.len > 0, "operations are counted");
         self.len -= usize::from(was_there);
@@ -60,7 +60,7 @@ impl StorageQueue {
     }
 
     /// The next operation among those that `may_go_on`: the most urgent, or the oldest at its turn.
-    pub fn next(&self, may_go_on: impl Fn(Priority, Need) -> bool) -> Option<Waiting> {
+    pub fn next(&self, may_go_on: impl Fn(Priority, Need) -> bool) -> Option<WaitingOperation> {
         if self.is_turn_of_oldest() { self.oldest(may_go_on) } else { self.first(may_go_on) }
     }
 
@@ -75,7 +75,7 @@ impl StorageQueue {
     }
 
     /// The most urgent operation that `may_go_on`.
-    fn first(&self, may_go_on: impl Fn(Priority, Need) -> bool) -> Option<Waiting> {
+    fn first(&self, may_go_on: impl Fn(Priority, Need) -> bool) -> Option<WaitingOperation> {
         if self.len == 0 {
             debug_assert!(self.queues.iter().flatten().all(BTreeMap::is_empty), "operations are counted");
             return None;
@@ -84,16 +84,16 @@ impl StorageQueue {
     }
 
     /// The oldest operation that `may_go_on`, regardless of priority.
-    fn oldest(&self, may_go_on: impl Fn(Priority, Need) -> bool) -> Option<Waiting> {
+    fn oldest(&self, may_go_on: impl Fn(Priority, Need) -> bool) -> Option<WaitingOperation> {
         let oldest = PRIORITIES.into_iter().filter_map(|priority| self.oldest_of(priority, &may_go_on));
         oldest.min_by_key(|waiting| waiting.number)
     }
 
-    fn oldest_of(&self, priority: Priority, may_go_on: &impl Fn(Priority, Need) -> bool) -> Option<Waiting> {
+    fn oldest_of(&self, priority: Priority, may_go_on: &impl Fn(Priority, Need) -> bool) -> Option<WaitingOperation> {
         let able = NEEDS.into_iter().filter(|need| may_go_on(priority, *need));
         let firsts = able.filter_map(|need| {
             let (number, id) = self.queues[priority as usize][need as usize].first_key_value()?;
-            Some(Waiting { priority, need, number: *number, id: *id })
+            Some(WaitingOperation { priority, need, number: *number, id: *id })
         });
         firsts.min_by_key(|waiting| waiting.number)
     }
@@ -106,7 +106,7 @@ mod tests {
     fn queue(operations: &[(Priority, Need)]) -> StorageQueue {
         let mut queue = StorageQueue::default();
         for (id, (priority, need)) in operations.iter().enumerate() {
-            queue.push(Waiting { priority: *priority, need: *need, number: id as u64, id });
+            queue.push(WaitingOperation { priority: *priority, need: *need, number: id as u64, id });
         }
         queue
     }

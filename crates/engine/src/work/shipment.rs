@@ -27,10 +27,10 @@ pub struct Delivery {
 
 /// Source of bytes that a request writes: the memory of a part, or the part itself.
 #[derive(Debug)]
-pub(crate) struct Source(Bytes);
+pub(crate) struct Source(SourceBytes);
 
 #[derive(Debug)]
-enum Bytes {
+enum SourceBytes {
     Memory(*const u8, usize),
     Repeated(u8, usize),
     Operands([u8; 16]),
@@ -50,12 +50,12 @@ impl Shipment {
         let mut bytes = Vec::new();
         for source in &self.payload {
             match &source.0 {
-                Bytes::Memory(from, len_bytes) => {
+                SourceBytes::Memory(from, len_bytes) => {
                     // SAFETY: this lies in the part's memory, which does not change until the part is done.
                     bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(*from, *len_bytes) });
                 }
-                Bytes::Repeated(byte, len_bytes) => bytes.resize(bytes.len() + len_bytes, *byte),
-                Bytes::Operands(operands) => bytes.extend_from_slice(operands),
+                SourceBytes::Repeated(byte, len_bytes) => bytes.resize(bytes.len() + len_bytes, *byte),
+                SourceBytes::Operands(operands) => bytes.extend_from_slice(operands),
             }
         }
         bytes
@@ -68,17 +68,17 @@ pub(crate) fn describe(part: &Part, start_bytes: usize, len_bytes: usize) -> (Pi
     let (kind, op, source) = match &part.copy {
         Copy::Get(_) => (PieceKind::Get, AtomicOp::Add, None),
         Copy::Put(from) => {
-            let source = Bytes::Memory(from.wrapping_add(start_bytes), len_bytes);
+            let source = SourceBytes::Memory(from.wrapping_add(start_bytes), len_bytes);
             (PieceKind::Put, AtomicOp::Add, Some(source))
         }
         Copy::PutOwned(from, _) => {
-            let source = Bytes::Memory(from[start_bytes..].as_ptr(), len_bytes);
+            let source = SourceBytes::Memory(from[start_bytes..].as_ptr(), len_bytes);
             (PieceKind::Put, AtomicOp::Add, Some(source))
         }
-        Copy::Set(byte) => (PieceKind::Put, AtomicOp::Add, Some(Bytes::Repeated(*byte, len_bytes))),
+        Copy::Set(byte) => (PieceKind::Put, AtomicOp::Add, Some(SourceBytes::Repeated(*byte, len_bytes))),
         Copy::Atomic(Atomic { op, operands, .. }) => {
             let operands = operands.as_bytes().try_into().expect("two numbers");
-            (PieceKind::Atomic, *op, Some(Bytes::Operands(operands)))
+            (PieceKind::Atomic, *op, Some(SourceBytes::Operands(operands)))
         }
         Copy::MakeResident(_) | Copy::Pin(_) => unreachable!("only transfers are shipped"),
     };

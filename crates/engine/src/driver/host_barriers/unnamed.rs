@@ -84,6 +84,11 @@ impl<'a> HostBarrier<'a> {
                 passed.lets_go |= self.come();
             }
         }
+        debug_assert_eq!(
+            self.awaited.load(Ordering::Relaxed) == NONE,
+            begun.is_empty(),
+            "this rank has arrived at the first barrier that it has begun"
+        );
         passed
     }
 

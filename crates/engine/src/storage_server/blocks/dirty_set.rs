@@ -89,6 +89,10 @@ impl DirtySet {
 
     /// The storage could not write a block: it is dirty again.
     pub(super) fn on_write_failed(&mut self, block: Block) {
+        debug_assert!(
+            self.of_files > 0 || self.file_of(block).is_none(),
+            "a block of a file counts until it is written"
+        );
         let is_new = self.blocks.insert(block);
         debug_assert!(is_new, "block {block} was being written");
         if let Some(file) = self.file_of(block) {

@@ -57,7 +57,9 @@ impl Blocks {
     /// The storage could not read or write a block of a file. Returns the copies waiting for it, and for a write its
     /// page.
     pub(in super::super) fn on_failed(&mut self, token: u64, cause: Cause) -> (Vec<BlockCopies>, Option<HomePage>) {
+        assert_ne!(cause.0, 0, "a failure has a cause");
         let slot = (token - BLOCK_TOKEN) as usize;
+        assert!(slot < self.slots.len(), "token {token} is of a slot");
         let block = self.slots.block(slot);
         let page = self.numbering.page_of(block);
         debug_assert!(!page.is_of_segment(), "the job ends with a block of a segment");

@@ -72,6 +72,7 @@ impl Flushes {
         let count = if mark == of_file.mark { &mut of_file.new } else { &mut of_file.old };
         assert!(*count > 0, "the dirty block of file {file} was counted");
         *count -= 1;
+        debug_assert!(of_file.writing <= of_file.old + of_file.new, "only dirty blocks of file {file} are written");
         let (has_old, has_any) = (of_file.old > 0, of_file.old + of_file.new > 0);
         if !has_old {
             self.in_flight.remove(&file);

@@ -202,6 +202,7 @@ impl Blocks {
         let slot = (token - BLOCK_TOKEN) as usize;
         assert!(slot < self.slots.len(), "token {token} is of a slot");
         let is_written = self.slots.state(slot) == SlotState::Writing;
+        debug_assert!(is_written || self.slots.state(slot) == SlotState::Wanted, "slot {slot} is in the storage");
         let direction = if is_written { IoDirection::Write } else { IoDirection::Read };
         (self.numbering.page_of(self.slots.block(slot)), direction)
     }

@@ -83,6 +83,7 @@ impl Jobs {
 
     /// Ends a job that has been ready.
     pub(super) fn end(&mut self, id: usize) -> Ended {
+        debug_assert!(!self.waiting.contains(&id), "a job that ends waits for no slot");
         let BlockJob { needed, failed, part, missing, .. } = self.jobs.remove(id);
         assert!(part.is_none() && missing == 0, "a job ends after it was ready");
         let left = self.of_page.get_mut(&needed.page).expect("the page has this job");
@@ -134,6 +135,7 @@ impl Jobs {
 
     /// Makes a job wait for slots.
     pub(super) fn wait(&mut self, id: usize) {
+        debug_assert!(!self.waiting.contains(&id), "a job waits for slots once");
         self.waiting.push_back(id);
     }
 
@@ -157,6 +159,7 @@ impl Jobs {
 
     /// A block of a job is missing.
     pub(super) fn on_missing(&mut self, id: usize) {
+        debug_assert!(self.jobs[id].part.is_some(), "a job that was ready lacks no block");
         self.jobs[id].missing += 1;
     }
 
@@ -169,6 +172,7 @@ impl Jobs {
 
     /// A block of a job could not be read.
     pub(super) fn fail(&mut self, id: usize, cause: Cause) {
+        debug_assert!(self.jobs[id].missing > 0, "a job fails by a block that it waits for");
         self.jobs[id].failed.get_or_insert(cause);
     }
 

@@ -85,6 +85,7 @@ impl MappedBlocks {
 
     /// Starts noting them.
     pub(super) fn watch(&mut self) {
+        debug_assert!(self.mapped == 0 || self.refused.is_some(), "a block mapped before would not be noticed");
         self.opened = Some(BTreeSet::new());
     }
 
@@ -194,6 +195,7 @@ impl MappedBlocks {
 impl Blocks {
     /// Enables mapping of at most `most` blocks.
     pub(in super::super) fn map_by(&mut self, mapper: Box<dyn BlockMapper>, most: u32) {
+        assert!(self.mapped.is_none(), "blocks have one mapper");
         self.mapped = Some(MappedBlocks::new(mapper, self.slots.len(), most));
     }
 

@@ -142,6 +142,7 @@ impl Blocks {
         debug_assert!(first < end, "a job is about some bytes");
         let (is_put, maps) = (part.copy.access() == Access::Write, part.copy.mapped_access());
         let needed = Needed { page, first, count: end - first, is_put, maps };
+        debug_assert!(maps.is_none() || page.is_of_segment(), "blocks of files have no address");
         let id = self.jobs.add(part, needed, is_written);
         if is_put {
             self.note_written(page, is_written);
@@ -212,6 +213,7 @@ impl Blocks {
                 self.jobs.on_missing(id);
             }
         }
+        debug_assert!(needed.blocks().all(|block| self.slots.find(block).is_some()), "a job has all of its blocks");
         true
     }
 
@@ -296,21 +298,27 @@ impl Blocks {
             return Some(BlockCopies { job: id, places: Vec::new(), part, failed });
         }
         let mut start_bytes = 0;
-        let places = needed.blocks().map(|block| {
-            let bytes = self.bytes_in(&part, block);
-            let slot = self.slots.find(block).expect("the job has its blocks");
-            let memory = self.slots.memory(slot).wrapping_add(bytes.start);
-            let place = BlockPlace { memory, start_bytes, len_bytes: bytes.len() };
-            start_bytes += bytes.len();
-            place
-        });
-        Some(BlockCopies { job: id, places: places.collect(), part, failed })
+        let places: Vec<BlockPlace> = needed
+            .blocks()
+            .map(|block| {
+                let bytes = self.bytes_in(&part, block);
+                let slot = self.slots.find(block).expect("the job has its blocks");
+                debug_assert!(self.slots.is_used(slot), "slot {slot} stays while the job uses it");
+                let memory = self.slots.memory(slot).wrapping_add(bytes.start);
+                let place = BlockPlace { memory, start_bytes, len_bytes: bytes.len() };
+                start_bytes += bytes.len();
+                place
+            })
+            .collect();
+        debug_assert_eq!(start_bytes, part.piece.len_bytes, "the blocks have all bytes of the part");
+        Some(BlockCopies { job: id, places, part, failed })
     }
 
     /// The copies of a job are done. Returns the copies waiting for them, and the job's page if the page has no other
     /// job.
     pub(super) fn end(&mut self, id: usize) -> (Vec<BlockCopies>, Option<HomePage>) {
         let jobs::Ended { needed, failed, is_last } = self.jobs.end(id);
+        debug_assert!(needed.count > 0 || failed.is_some(), "a job without blocks was refused");
         debug_assert_eq!(is_last, !self.jobs.has(needed.page), "the last job of a page ends");
         if needed.is_put {
             self.dirty.end_promise(needed.page, needed.count);

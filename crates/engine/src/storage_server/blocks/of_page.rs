@@ -26,6 +26,11 @@ impl Blocks {
     /// flight.
     pub(in super::super) fn forget(&mut self, page: HomePage, start_bytes: usize, end_bytes: usize) {
         debug_assert!(
+            start_bytes % BLOCK_BYTES == 0 && end_bytes % BLOCK_BYTES == 0,
+            "blocks are forgotten as a whole"
+        );
+        debug_assert!(start_bytes < end_bytes, "some block is forgotten");
+        debug_assert!(
             !(page.is_of_segment() && self.mapped.as_ref().is_some_and(|mapped| mapped.has(page.index()))),
             "a page that a rank held is mapped"
         );

@@ -35,6 +35,7 @@ pub(super) struct Serving {
 impl Serving {
     /// No frames yet, of `each` blocks.
     pub(super) fn new(each: usize) -> Serving {
+        assert!(each > 0, "a frame has slots");
         Serving { frames: Vec::new(), count: 0, each, away: 0, leaving: None, cursor: 0, returned: None }
     }
 
@@ -117,6 +118,7 @@ impl Serving {
 
     /// Removes a slot of the leaving frame, which leaves with its last one.
     pub(super) fn vacate(&mut self, slot: usize) {
+        debug_assert_eq!(self.leaving, Some(slot / self.each), "slot {slot} is of the frame that leaves");
         self.away += 1;
         let serving = &mut self.frames[slot / self.each];
         assert!(serving.is_leaving && serving.slots > 0, "{:?} is leaving, slot by slot", serving.frame);
@@ -128,6 +130,7 @@ impl Serving {
             assert!(self.returned.is_none(), "one frame leaves at a time");
             self.returned = Some(serving.frame);
         }
+        debug_assert!(self.away <= self.frames.len() * self.each, "each slot goes once");
     }
 
     /// Takes a frame that has left.

@@ -86,6 +86,7 @@ pub(super) struct Slots {
 impl Slots {
     /// `own` slots from `first_offset_bytes` of a pool's memory on. Frames of the pool have `each`.
     pub(super) fn new(pool: *mut u8, first_offset_bytes: usize, own: usize, each: usize) -> Slots {
+        assert!(own > 0 && each > 0, "a cache has slots, and so has a frame");
         Slots {
             pool: pool.expose_provenance(),
             first_offset_bytes,
@@ -190,8 +191,10 @@ impl Slots {
         assert!(slot.users > 0, "a job ends its use of slot {at} once");
         slot.users -= 1;
         if slot.users == 0 && slot.state == SlotState::Failed {
+            assert!(slot.readers.is_empty(), "no job waits for a block that has failed");
             slot.state = SlotState::Free;
-            self.of_block.remove(&slot.block);
+            let known = self.of_block.remove(&slot.block);
+            assert_eq!(known, Some(at), "a block and its slot lead to each other");
         }
     }
 
@@ -243,17 +246,29 @@ impl Slots {
     pub(super) fn give(&mut self, at: usize, block: Block, state: SlotState) {
         let slot = &mut self.slots[at];
         debug_assert!(slot.is_idle(), "only idle slots are given away");
+        debug_assert!(
+            matches!(state, SlotState::Wanted | SlotState::Filling | SlotState::Clean),
+            "slot {at} is about to get its bytes"
+        );
+        debug_assert!(slot.readers.is_empty(), "no job waits for the block before");
         if slot.state == SlotState::Clean {
-            self.of_block.remove(&slot.block);
+            let known = self.of_block.remove(&slot.block);
+            assert_eq!(known, Some(at), "a block and its slot lead to each other");
         }
         (slot.block, slot.state, slot.users, slot.was_used) = (block, state, 1, true);
-        self.of_block.insert(block, at);
+        let before = self.of_block.insert(block, at);
+        assert!(before.is_none(), "block {block} has one slot");
         assert!(self.idle > 0, "idle slots are counted");
         self.idle -= 1;
     }
 
     /// Makes a job wait until a slot has been read, filled or written.
     pub(super) fn wait_for(&mut self, at: usize, job: usize) {
+        debug_assert!(
+            !self.has_bytes(at) || self.slots[at].state == SlotState::Writing,
+            "slot {at} is there for all to use"
+        );
+        debug_assert!(!self.slots[at].readers.contains(&job), "a job waits for a block once");
         self.slots[at].readers.push(job);
     }
 
@@ -261,6 +276,13 @@ impl Slots {
     pub(super) fn change(&mut self, at: usize, from: SlotState, to: SlotState) -> Vec<usize> {
         let slot = &mut self.slots[at];
         debug_assert_eq!(slot.state, from, "slot {at} of block {} is about to be {to:?}", slot.block);
+        let is_step = match from {
+            SlotState::Wanted => matches!(to, SlotState::Clean | SlotState::Failed),
+            SlotState::Filling => matches!(to, SlotState::Dirty | SlotState::Failed),
+            SlotState::Writing => matches!(to, SlotState::Clean | SlotState::Dirty),
+            _ => false,
+        };
+        debug_assert!(is_step, "no I/O turns {from:?} into {to:?}");
         slot.state = to;
         std::mem::take(&mut slot.readers)
     }
@@ -268,6 +290,8 @@ impl Slots {
     /// The block of a slot is being written. Puts begin to wait.
     pub(super) fn begin_write(&mut self, at: usize) {
         assert_eq!(self.slots[at].state, SlotState::Dirty, "slot {at} is written because it is dirty");
+        assert!(self.slots[at].users == 0, "no job uses slot {at} when its write begins");
+        debug_assert!(self.slots[at].readers.is_empty(), "no job waits for a dirty block");
         self.slots[at].state = SlotState::Writing;
     }
 
@@ -291,7 +315,8 @@ impl Slots {
             "a block in use is forgotten"
         );
         slot.state = SlotState::Free;
-        self.of_block.remove(&slot.block);
+        let known = self.of_block.remove(&slot.block);
+        assert_eq!(known, Some(at), "a block and its slot lead to each other");
     }
 
     /// Number of pool frames with slots.
@@ -312,6 +337,7 @@ impl Slots {
             self.slots[first..first + each].iter_mut().for_each(|slot| slot.state = SlotState::Free);
         }
         self.idle += each;
+        debug_assert!(self.idle <= self.here(), "an idle slot has memory");
     }
 
     /// Makes a frame leave, unless another is leaving or has not been taken. Returns its slots: the idle ones are to be
@@ -343,6 +369,7 @@ impl Slots {
 
     /// Removes an idle slot of a leaving frame.
     pub(super) fn vacate(&mut self, at: usize) {
+        assert!(at >= self.own, "the own slots stay");
         let slot = &mut self.slots[at];
         assert!(slot.is_idle() && self.idle > 0, "slot {at} is idle before it goes");
         if slot.state == SlotState::Clean {

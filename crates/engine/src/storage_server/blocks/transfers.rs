@@ -22,6 +22,7 @@ pub(super) struct Transfers {
 impl Transfers {
     /// A slot is to be read.
     pub(super) fn want(&mut self, slot: usize) {
+        debug_assert!(!self.to_read.contains(&slot), "slot {slot} is read once");
         self.to_read.push_back(slot);
         self.reading += 1;
         debug_assert!(self.to_read.len() <= self.reading, "slots that wait to be read are counted");

@@ -1,14 +1,14 @@
-//! Messages to this home about pages with jobs on their blocks, held until the jobs end.
+//! Messages to this home about pages with jobs on their blocks, deferred until the jobs end.
 
 use std::collections::BTreeMap;
 use vgasnet_protocol::coherence::{Event, PageId};
 
-/// The held messages by page, in order of arrival.
+/// The deferred messages by page, in order of arrival.
 #[derive(Debug, Default)]
-pub(super) struct HeldMessages(BTreeMap<PageId, Vec<Event>>);
+pub(super) struct DeferredMessages(BTreeMap<PageId, Vec<Event>>);
 
-impl HeldMessages {
-    pub(super) fn hold(&mut self, page: PageId, message: Event) {
+impl DeferredMessages {
+    pub(super) fn defer(&mut self, page: PageId, message: Event) {
         self.0.entry(page).or_default().push(message);
     }
 
@@ -20,12 +20,12 @@ impl HeldMessages {
         self.0.remove(&page)
     }
 
-    /// The pages with held messages.
+    /// The pages with deferred messages.
     pub(super) fn pages(&self) -> impl Iterator<Item = PageId> + '_ {
         self.0.keys().copied()
     }
 
-    /// Number of pages with held messages.
+    /// Number of pages with deferred messages.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
