@@ -3,7 +3,7 @@
 //! Pages lie in leaves: sorted vectors growing by [`STEP`] pages, so partly filled leaves waste little. A tree finds
 //! the leaf of a page. The division into leaves depends on the map's history and is no part of its value.
 
-use crate::coherence::PageId;
+use crate::page_id::PageId;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::cmp::Ordering;

@@ -1,8 +1,23 @@
 //! The ranges of a file, locked or waiting, searchable by overlap.
 
-use super::home::Owner;
+use super::message::AskName;
 use super::{LockMode, LockRange};
+use crate::Rank;
 use alloc::collections::BTreeMap;
+
+/// The owner of ranges, granted or waiting: an ask of a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Owner {
+    /// The rank.
+    pub rank: Rank,
+    /// The rank's name of the ask.
+    pub name: AskName,
+}
+
+impl Owner {
+    /// The least owner.
+    pub const FIRST: Owner = Owner { rank: Rank(0), name: AskName { number: 0, waits: false } };
+}
 
 /// Ranges of a file and their owners.
 ///
@@ -61,8 +76,6 @@ fn class(range: &LockRange) -> (LockMode, u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Rank;
-    use crate::file_locks::AskName;
     use alloc::vec::Vec;
 
     fn random_range(random: &mut fastrand::Rng) -> LockRange {

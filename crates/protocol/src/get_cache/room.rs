@@ -1,6 +1,7 @@
 //! Room for entries: eviction, growth and shrinkage.
 
 use super::arena::{RegionId, units_of};
+use super::demand::{Room, SAMPLE_KEPT};
 use super::entries::Entry;
 use super::key::{EntryId, Key};
 use super::machine::Machine;
@@ -11,23 +12,9 @@ use super::window::PROBES_PART;
 /// entry is a cache miss, and the kept ones are already in the processor's cache.
 const SAMPLE: usize = SAMPLE_NEW + SAMPLE_KEPT;
 const SAMPLE_NEW: usize = 4;
-pub(super) const SAMPLE_KEPT: usize = 12;
 
 /// Maximum number of evictions for one get.
 const EVICTIONS_MAX: u32 = 3;
-
-/// The way room for an entry was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Room {
-    /// It was free.
-    Free,
-    /// Entries were evicted for memory.
-    Made,
-    /// An entry was evicted for its place in the index.
-    Displaced,
-    /// None was found.
-    None,
-}
 
 /// Fixed cost of a get, as bytes a network moves in that time.
 const REQUEST_BYTES: f32 = 8192.0;

@@ -1,7 +1,7 @@
 //! Cyclic homes of segments' pages: each rank is the home of some pages of every segment.
 
-use crate::coherence::PageId;
-use crate::{Rank, Space};
+use crate::Rank;
+use crate::page_id::{PageId, Space};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 

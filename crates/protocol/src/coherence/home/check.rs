@@ -1,7 +1,8 @@
 //! The invariants of a page's entry between two events, checked in builds with debug assertions.
 
 use super::super::PageId;
-use super::entry::{Entry, Holder, Transaction, Write, WriteData};
+use super::entry::{Entry, Transaction, Write, WriteData};
+use super::holders::Holder;
 
 impl Entry {
     /// The fields agree with the transaction.

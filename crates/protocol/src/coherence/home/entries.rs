@@ -1,8 +1,8 @@
 //! The entries of a directory, compact while stable.
 
 use super::super::{CopyVersion, PageId};
-use super::entry::{Entry, Holder};
-use super::holders::Holders;
+use super::entry::Entry;
+use super::holders::{Holder, Holders};
 use crate::page_map::PageMap;
 use crate::{Rank, Space};
 use alloc::boxed::Box;

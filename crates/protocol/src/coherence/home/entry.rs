@@ -1,23 +1,15 @@
 //! The home's state of one page: holders, current transaction, and queued requests.
 
 use super::super::{Action, Cause, CopyVersion, FrameId, PageId, Priority, ToCache, send_cache};
-use super::holders::Holders;
+use super::holders::{Holder, Holders};
 use super::readers::{Reader, Readers};
+use super::request::Request;
 use crate::Rank;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 /// The outcome of a message: the reason for its rejection, in words, if it makes no sense.
 pub(super) type Refusable = Result<(), &'static str>;
-
-/// A rank with a valid copy of a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Holder {
-    /// The rank.
-    pub rank: Rank,
-    /// Its copy.
-    pub copy: CopyVersion,
-}
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Entry {
@@ -30,36 +22,6 @@ pub(super) struct Entry {
     pub io: Option<Priority>,
     /// In the order of arrival.
     pub waiting: VecDeque<Request>,
-}
-
-/// A request of a rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Request {
-    pub from: Rank,
-    /// The frame of `from` with the page, or for it.
-    pub frame: FrameId,
-    pub kind: RequestKind,
-    pub priority: Priority,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum RequestKind {
-    /// `tried_home`: the home's own cache was already told to fetch the page for this request, and is not told again.
-    Read {
-        tried_home: bool,
-    },
-    Write {
-        copy: Option<CopyVersion>,
-    },
-    Overwrite,
-    /// From the home itself: bring the file up to date with the page.
-    Recall,
-    /// From the home itself: the ranks keeping the page for others give it up.
-    Dismiss,
-    Evict {
-        copy: CopyVersion,
-        keep: bool,
-    },
 }
 
 /// The current transaction on a page; the diagram in [`super`] has the transitions.

@@ -3,8 +3,9 @@
 
 use super::super::{Action, CopyVersion, PageId, Priority};
 use super::Home;
-use super::entry::{RequestKind, Transaction};
+use super::entry::Transaction;
 use super::holders::Holders;
+use super::request::RequestKind;
 use crate::{Rank, Violation};
 use alloc::vec::Vec;
 

@@ -1,6 +1,6 @@
 //! The holders of a page. Most pages have one.
 
-use super::entry::Holder;
+use super::super::CopyVersion;
 use crate::Rank;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque, btree_map};
@@ -11,6 +11,15 @@ use core::{iter, slice};
 
 /// Maximum number of holders searched linearly. More are indexed by rank and place.
 const LIST_MAX: usize = 64;
+
+/// A rank with a valid copy of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Holder {
+    /// The rank.
+    pub rank: Rank,
+    /// Its copy.
+    pub copy: CopyVersion,
+}
 
 /// A stack of holders, one a rank. A single holder needs no heap memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -2,7 +2,9 @@
 
 use super::super::{Access, CopyVersion, PageId};
 use super::Home;
-use super::entry::{Entry, Holder, RequestKind, Transaction, WriteData};
+use super::entry::{Entry, Transaction, WriteData};
+use super::holders::Holder;
+use super::request::RequestKind;
 use crate::Rank;
 use alloc::vec;
 use alloc::vec::Vec;

@@ -33,6 +33,7 @@
 //! Requests about a page are served in the order of arrival. Reads served by holders run concurrently. Every other
 //! request has the page to itself, so the backing file is read once, and an invalidation misses no reader.
 
+mod aside;
 mod check;
 mod entries;
 mod entry;
@@ -46,17 +47,19 @@ mod keeping;
 mod neighbours;
 mod readers;
 mod recalls;
+mod request;
 mod written;
 
-pub use entry::Holder;
+pub use holders::Holder;
 
 use super::{Access, Action, AsInPaper, CopyVersion, Forward, PageId, Priority, ToCache, ToHome, relay, send_cache};
 use crate::{Hosts, Rank, Violation};
 use alloc::vec::Vec;
 use core::mem;
 use entries::Entries;
-use entry::{Entry, Refusable, Request, RequestKind, Transaction, Write, WriteData};
+use entry::{Entry, Refusable, Transaction, Write, WriteData};
 use readers::{Reader, Readers};
+use request::{Request, RequestKind};
 use written::Written;
 
 /// The directory of one rank's pages.

@@ -1,8 +1,8 @@
 //! The reads of a page being served by holders.
 
 use super::super::{CopyVersion, FrameId, Priority};
-use super::entry::Holder;
-use super::neighbours::Aside;
+use super::aside::Aside;
+use super::holders::Holder;
 use crate::Rank;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;

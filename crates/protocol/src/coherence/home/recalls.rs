@@ -3,7 +3,8 @@
 
 use super::super::{Action, Cause, FrameId, PageId, Priority, ToCache, send_cache};
 use super::Home;
-use super::entry::{Entry, Request, RequestKind, Transaction};
+use super::entry::{Entry, Transaction};
+use super::request::{Request, RequestKind};
 use crate::{Rank, Space, Violation};
 use alloc::vec::Vec;
 
