@@ -84,6 +84,7 @@ impl<V> PageMap<V> {
         }
         debug_assert!(self.len > 0, "the pages are counted");
         self.len -= 1;
+        debug_assert!(self.get(page).is_none(), "{page:?} had one value");
         Some(value)
     }
 
@@ -165,6 +166,8 @@ fn leaf_of<'a, V>(first: &'a mut Leaf<V>, others: &'a mut BTreeMap<PageId, Leaf<
     if others.is_empty() {
         return first;
     }
+    let second = others.first_key_value().map(|(key, _)| *key);
+    debug_assert!(first.last().map(|(last, _)| *last) < second, "the first leaf has the first pages");
     others.range_mut(..=page).next_back().map_or(first, |(_, leaf)| leaf)
 }
 

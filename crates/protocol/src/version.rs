@@ -1,7 +1,7 @@
 //! The protocol version, equal on all ranks of a job.
 
 /// The sources defining messages and their handling.
-const SOURCES: [&[u8]; 40] = [
+const SOURCES: [&[u8]; 42] = [
     include_bytes!("active_message.rs"),
     include_bytes!("barrier.rs"),
     include_bytes!("byte_message.rs"),
@@ -13,11 +13,13 @@ const SOURCES: [&[u8]; 40] = [
     include_bytes!("coherence/cache/mod.rs"),
     include_bytes!("coherence/cache/failures.rs"),
     include_bytes!("coherence/cache/page.rs"),
+    include_bytes!("coherence/cache/write_backs.rs"),
     include_bytes!("coherence/home/mod.rs"),
     include_bytes!("coherence/home/entry.rs"),
     include_bytes!("coherence/home/failures.rs"),
     include_bytes!("coherence/home/home_files.rs"),
     include_bytes!("coherence/home/request.rs"),
+    include_bytes!("coherence/home/sources.rs"),
     include_bytes!("collectives/action.rs"),
     include_bytes!("collectives/machine.rs"),
     include_bytes!("collectives/message.rs"),

@@ -378,6 +378,7 @@ impl Protocol {
         if is_home {
             self.home.add_file(file, pages);
         }
+        debug_assert!(self.home.known_pages_of(file).next().is_none(), "{file:?} is new, and nobody has pages of it");
     }
 
     /// A file is truncated to `pages` pages with bytes, the first `kept` of them unchanged. No rank has any other page,
@@ -411,6 +412,7 @@ impl Protocol {
         let begun = actions.len();
         let taken = self.take(event, actions);
         self.cache.tell_along(begun, actions);
+        debug_assert!(actions.len() >= begun, "the actions of earlier events stay");
         if cfg!(debug_assertions) && taken.is_ok() {
             self.cache.check();
         }

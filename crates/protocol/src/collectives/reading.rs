@@ -22,7 +22,9 @@ pub const READ_BYTES_MAX: usize = 1 << 20;
 impl<T: Client> Machine<T> {
     /// An [`Action::Announce`] is about to be carried out with the credit for it. Answers may arrive from now on.
     pub fn on_announcing(&mut self, announcing: &Announcing) {
-        self.operations[announcing.operation].sends[announcing.transfer].state = TransferState::AwaitingReady;
+        let send = &mut self.operations[announcing.operation].sends[announcing.transfer];
+        debug_assert_eq!(send.state, TransferState::Announcing, "a transfer is announced once");
+        send.state = TransferState::AwaitingReady;
     }
 
     /// An [`Action::Read`] is done, or the bytes cannot be read here.
@@ -75,6 +77,7 @@ impl<T: Client> Machine<T> {
         if !is_announced(&sends[transfer].transfer) {
             return Err(Misfit);
         }
+        debug_assert_eq!(sends[transfer].moved_bytes, 0, "the bytes of a transfer are read, or sent");
         sends[transfer].state = TransferState::Through;
         self.on_through(at);
         Ok(())

@@ -87,6 +87,7 @@ impl LockHome {
         if !are_in_order(&ranges) {
             return Err(Violation::new(from, "ranges to be locked that are out of order"));
         }
+        debug_assert!(!self.incomplete.contains_key(&owner), "all parts of {owner:?} have arrived");
         self.decide(owner, (part.file, part.purpose), ranges, actions);
         Ok(())
     }
@@ -177,6 +178,10 @@ impl LockHome {
         self.forgotten.extend(self.asks.iter().filter(|(_, ask)| of_file(ask)).map(|(owner, _)| *owner));
         self.asks.retain(|_, ask| !of_file(ask));
         self.tables.retain(|(space, _), _| *space != file);
+        debug_assert!(
+            self.forgotten.iter().all(|owner| !self.asks.contains_key(owner)),
+            "forgotten grants are no asks"
+        );
         Ok(())
     }
 

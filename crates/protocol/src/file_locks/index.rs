@@ -57,6 +57,7 @@ impl Index {
         };
         self.classes.range((others, 0)..).flat_map(move |((_, log), same)| {
             let len_max = u64::MAX >> (u64::BITS - 1 - log);
+            debug_assert!(!same.is_empty(), "a length class goes with its last range");
             let near = same.range((start.saturating_sub(len_max - 1), Owner::FIRST)..(end, Owner::FIRST));
             near.filter(move |(_, other_end)| **other_end > start).map(|((_, owner), _)| *owner)
         })

@@ -181,6 +181,8 @@ impl<M: Mirror, W> Machine<M, W> {
     pub fn forget(&mut self, space: u32) {
         self.invalidate(space);
         self.drop_all(|known| known.key.space == space);
+        let is_left = |entry: &EntryId| self.entries.get(*entry).key.space == space;
+        debug_assert!(!self.entries.listed().iter().any(is_left), "nothing is found of space {space}");
     }
 
     /// Drops entries with bytes of a range; bytes in flight for it will not be cached.
@@ -204,6 +206,7 @@ impl<M: Mirror, W> Machine<M, W> {
 
     /// Statistics so far.
     pub fn stats(&self) -> Stats {
+        debug_assert!(self.arena.free_units() <= self.arena.units(), "no more units are free than there are");
         let bytes = |units: u32| u64::from(units) * u64::from(UNIT_BYTES);
         let now = Stats {
             entries: self.entries.listed().len() as u64,
@@ -388,6 +391,7 @@ impl<M: Mirror, W> Machine<M, W> {
         self.ranges.remove(&self.entries.get(entry).key, entry);
         self.leave_window(entry);
         self.entries.unlist(entry);
+        debug_assert!(!self.entries.is_new(entry), "{entry:?} has left the window, too");
     }
 
     /// Frees an entry's memory. Returns the hole.

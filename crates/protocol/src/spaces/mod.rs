@@ -38,7 +38,9 @@ pub struct Spaces {
 impl Spaces {
     /// The segments of ranks with `pages` pages each, and no file.
     pub fn new(pages: impl IntoIterator<Item = u32>) -> Spaces {
-        Spaces { segments: pages.into_iter().collect(), cyclic: None, files: Arc::default() }
+        let segments: Arc<[u32]> = pages.into_iter().collect();
+        assert!(segments.len() < 1 << 31, "ranks are numbered up to 2^31, and files from there");
+        Spaces { segments, cyclic: None, files: Arc::default() }
     }
 
     /// Assigns segments' pages to all ranks round robin, `stripe_pages` at a time.
@@ -101,7 +103,8 @@ impl Spaces {
 
     /// Forgets a file.
     pub fn remove_file(&mut self, file: Space) {
-        Arc::make_mut(&mut self.files).remove(&file);
+        let gone = Arc::make_mut(&mut self.files).remove(&file);
+        assert!(gone.is_some(), "{file:?} is open until it is closed");
     }
 
     /// Whether it is a file not open: not yet, or no longer.

@@ -73,6 +73,7 @@ impl Cache {
             Some(at) => self.relays[at].awaited += told,
             None => self.relays.push(Relay { page, version, by, awaited: told, gone: 0 }),
         }
+        debug_assert!(self.relay_of(page, version).is_some(), "the answers about {page:?} are awaited");
         relay::tell_halves(share, page, version, actions);
         Ok(())
     }

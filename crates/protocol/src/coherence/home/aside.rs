@@ -38,6 +38,7 @@ impl Aside {
 
     /// A read was to be served and was not: it becomes the next of its host, and its host the next to get the page.
     pub fn put_first(&mut self, host: &Host, request: Request) {
+        debug_assert!(host.contains(&request.from), "{:?} is of the host", request.from);
         self.without.push_front(host.start);
         self.by_host.entry(host.start).or_default().push_front(request);
     }
@@ -45,7 +46,9 @@ impl Aside {
     /// All reads, in the order in which their hosts were to get the page.
     pub fn into_requests(mut self) -> Vec<Request> {
         let firsts: Vec<Rank> = self.without.into_iter().chain(self.by_host.keys().copied()).collect();
-        firsts.into_iter().filter_map(|first| self.by_host.remove(&first)).flatten().collect()
+        let all = firsts.into_iter().filter_map(|first| self.by_host.remove(&first)).flatten().collect();
+        debug_assert!(self.by_host.is_empty(), "no read is lost");
+        all
     }
 
     pub fn has(&self, host: &Host) -> bool {

@@ -95,6 +95,7 @@ impl Entry {
     pub fn ask(&mut self, page: PageId, request: Request, actions: &mut Vec<Action>) -> Refusable {
         self.waiting.push_back(request);
         self.hurry(page, request.priority, actions);
+        debug_assert!(self.io.is_none_or(|io| io <= request.priority), "{page:?}: its I/O is as urgent as {request:?}");
         Ok(())
     }
 
@@ -110,6 +111,7 @@ impl Entry {
             }
         }
         self.hurry(page, Priority::Now, actions);
+        debug_assert!(self.io.is_none_or(|io| io == Priority::Now), "{page:?} is wanted now, and so is its I/O");
         Ok(())
     }
 
@@ -142,6 +144,7 @@ impl Entry {
             }
             self.holders.remove(holder);
             debug_assert!(self.holder(holder.rank).is_none(), "{:?} had one copy", holder.rank);
+            debug_assert!(self.dirty_owner.is_none_or(|owner| self.holder(owner).is_some()), "the dirty owner stays");
             if let Transaction::Reads(readers) = &mut self.transaction {
                 readers.aside.stir(holder.rank);
             }

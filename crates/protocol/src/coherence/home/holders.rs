@@ -115,6 +115,7 @@ impl Holders {
             Holders::List(all) => all.push_back(holder),
             Holders::Many(many) => many.push_top(holder),
         }
+        debug_assert_eq!(self.len() > LIST_MAX, matches!(self, Holders::Many(_)), "many holders are indexed");
     }
 
     /// Moves a holder to the bottom.
@@ -128,6 +129,7 @@ impl Holders {
             }
             Holders::Many(many) => many.sink(holder),
         }
+        debug_assert_eq!(self.iter().next(), Some(&holder), "{holder:?} is at the bottom");
     }
 
     pub fn remove(&mut self, holder: Holder) {
@@ -149,6 +151,8 @@ impl Holders {
                 }
             }
         }
+        debug_assert_eq!(self.len() > LIST_MAX, matches!(self, Holders::Many(_)), "many holders are indexed");
+        debug_assert!(!self.contains(&holder), "{holder:?} is gone");
     }
 }
 

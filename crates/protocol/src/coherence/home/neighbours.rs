@@ -80,6 +80,7 @@ impl Home {
             let readers = entry.readers()?;
             let first = *readers.aside.without.front()?;
             let host = self.hosts.around(first)?;
+            debug_assert_eq!(host.start, first, "a host is listed by its first rank");
             let is_without = readers.aside.has(&host) && !has_page(&entry.holders, readers, &host);
             if is_without && self.free_holder(page, first, readers).is_none() {
                 return None;
@@ -109,6 +110,7 @@ impl Home {
         readers: &Readers,
         host: &Host,
     ) -> Option<Holder> {
+        debug_assert!(host.contains(&requester), "{requester:?} is of the host");
         let holders = &self.entry(page).holders;
         let mut own = holders.among(host).filter(|holder| holder.rank != requester);
         let free = own.find(|holder| readers.served_by(holder) < self.readers_each);

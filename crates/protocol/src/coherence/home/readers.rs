@@ -63,6 +63,8 @@ impl Readers {
             }
             None => {}
         }
+        let indexed = self.index.as_ref().map_or(self.all.len(), |index| index.places.len());
+        debug_assert_eq!(indexed, self.all.len(), "the index has each reader once");
     }
 
     pub fn len(&self) -> usize {
