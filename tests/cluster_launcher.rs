@@ -416,6 +416,6 @@ fn a_time_out_that_makes_no_sense_is_refused() {
         let output = output.expect("vgasnetrun starts");
         assert_eq!(output.status.code(), Some(2));
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(stderr.contains("allowed: 5 to 3600") && stderr.lines().count() == 1, "{stderr}");
+        assert!(stderr.contains("allowed: a number from 5 to 3600") && stderr.lines().count() == 1, "{stderr}");
     }
 }

@@ -116,7 +116,7 @@ fn pools_of_four_and_of_all_pages_but_one_are_taken() {
 fn settings_that_make_no_sense() {
     let wrong = [
         ("VGASNET_POOL_SIZE", "64K", "at least 1M"),
-        ("VGASNET_POOL_SIZE", "100T", "set it to at most"),
+        ("VGASNET_POOL_SIZE", "100T", "allowed: at most"),
         ("VGASNET_POOL_SIZE", "lots", "size"),
         ("VGASNET_POOL_SIZE", "-1M", "size"),
         ("VGASNET_POOL_SIZE", "4MB", "size"),

@@ -54,11 +54,12 @@ mod supervisor;
 mod terminal;
 mod wire;
 
+use std::ffi::OsStr;
 use std::io::Write;
 use std::time::Duration;
 
 use vgasnet_conduit::environment;
-use vgasnet_conduit::launchers::HOST_TIMEOUT_S;
+use vgasnet_settings::HOST_TIMEOUT_VARIABLE;
 
 pub use address::{LAUNCHER_VARIABLE, Reach};
 pub use agent::run as run_agent;
@@ -66,12 +67,6 @@ pub use exit_policy::{End, Failure, Outcome};
 pub use launcher_stderr::IsNoise;
 pub use local_job::Launch;
 pub use supervisor::{Plan, supervise};
-
-/// The environment variable for [`Plan::host_timeout`].
-pub const TIMEOUT_VARIABLE: &str = "VGASNET_HOST_TIMEOUT";
-
-/// Default of [`Plan::host_timeout`], in seconds.
-const TIMEOUT_DEFAULT_S: u64 = 30;
 
 /// The reason a job did not start, and its exit status.
 struct StartError {
@@ -91,22 +86,14 @@ impl StartError {
     }
 }
 
-/// The time-out set in the environment.
+/// [`Plan::host_timeout`], as set in the environment.
 ///
 /// # Errors
 /// The value is invalid; the text names the valid ones.
 pub fn host_timeout() -> Result<Duration, String> {
-    let Some(value) = environment::var_os(TIMEOUT_VARIABLE) else { return Ok(Duration::from_secs(TIMEOUT_DEFAULT_S)) };
-    let value = value.to_string_lossy();
-    let seconds = value.parse().ok().filter(|seconds| HOST_TIMEOUT_S.contains(seconds));
-    let why = || {
-        format!(
-            "{TIMEOUT_VARIABLE}={value} is not a number of seconds; allowed: {} to {}",
-            HOST_TIMEOUT_S.start(),
-            HOST_TIMEOUT_S.end()
-        )
-    };
-    seconds.map(Duration::from_secs).ok_or_else(why)
+    let value = environment::var_os(HOST_TIMEOUT_VARIABLE);
+    let value = value.as_deref().map(OsStr::to_string_lossy);
+    vgasnet_settings::host_timeout(value.as_deref()).map_err(|error| error.to_string())
 }
 
 /// Writes one whole line to stderr.

@@ -143,6 +143,7 @@ impl Barrier {
                     return Err(Violation::new(from, "an arrival at a barrier that this rank does not wait for"));
                 }
                 self.arrived |= bit;
+                debug_assert!(self.arrived.count_ones() <= CHILDREN_MAX, "each child arrives once");
                 self.gathered = self.gathered.join(name);
                 self.pass_on(send);
             }

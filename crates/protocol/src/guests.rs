@@ -178,6 +178,7 @@ impl Offers {
             self.refused = self.refused.saturating_add(1);
             self.look_elsewhere();
         }
+        debug_assert_ne!(self.next, self.own, "another rank is asked next");
         Ok(())
     }
 

@@ -28,6 +28,7 @@ impl Hosts {
             return Hosts::default();
         }
         firsts.push(Rank(ranks));
+        debug_assert!(firsts.windows(2).all(|two| two[0] < two[1]), "each host has ranks");
         Hosts { firsts: firsts.into() }
     }
 

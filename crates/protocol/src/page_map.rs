@@ -3,7 +3,7 @@
 //! Pages lie in leaves: sorted vectors growing by [`STEP`] pages, so partly filled leaves waste little. A tree finds
 //! the leaf of a page. The division into leaves depends on the map's history and is no part of its value.
 
-use crate::coherence::PageId;
+use crate::page_id::PageId;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
@@ -84,6 +84,7 @@ impl<V> PageMap<V> {
         }
         debug_assert!(self.len > 0, "the pages are counted");
         self.len -= 1;
+        debug_assert!(self.get(page).is_none(), "{page:?} had one value");
         Some(value)
     }
 
@@ -165,6 +166,8 @@ fn leaf_of<'a, V>(first: &'a mut Leaf<V>, others: &'a mut BTreeMap<PageId, Leaf<
     if others.is_empty() {
         return first;
     }
+    let second = others.first_key_value().map(|(key, _)| *key);
+    debug_assert!(first.last().map(|(last, _)| *last) < second, "the first leaf has the first pages");
     others.range_mut(..=page).next_back().map_or(first, |(_, leaf)| leaf)
 }
 

@@ -23,9 +23,11 @@ messages! {
 impl RankState {
     /// The state as one word; 0 for `Fresh`.
     pub fn encode(self) -> u64 {
+        const { assert!(RankState::BYTES_MAX <= size_of::<u64>(), "a state is one word") }
         let mut word = [0; size_of::<u64>()];
         let bytes = wire::encode(&self);
         word[..bytes.len()].copy_from_slice(&bytes);
+        debug_assert_eq!(RankState::decode(u64::from_le_bytes(word)), self, "a word is read as it was written");
         u64::from_le_bytes(word)
     }
 

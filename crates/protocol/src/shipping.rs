@@ -167,7 +167,9 @@ impl Meters {
         let most = self.fill_bytes_max().max(operation.len_bytes);
         let left = self.page_bytes() - operation.offset_bytes;
         let before = self.meter(page).in_order_before(operation);
-        before.clamp(operation.len_bytes, most).min(left)
+        let fill_bytes = before.clamp(operation.len_bytes, most).min(left);
+        debug_assert!(fill_bytes >= operation.len_bytes, "the bytes of the operation itself are read");
+        fill_bytes
     }
 
     fn fill_bytes_max(&self) -> u32 {

@@ -52,6 +52,7 @@ impl Stream {
     fn come_to(&mut self, index: u32) {
         self.read = self.read.saturating_add((index + 1).saturating_sub(self.next));
         self.next = self.next.max(index + 1);
+        debug_assert!(self.read > 0, "page {index} is read");
     }
 }
 
@@ -74,6 +75,7 @@ impl Streams {
     /// Streams of pages of `page_bytes`. Each stream may occupy `frames_ahead` frames with unused pages, all concurrent
     /// ones together `frames_shared`.
     pub fn new(page_bytes: usize, frames_ahead: u32, frames_shared: u32) -> Streams {
+        assert!(page_bytes > 0, "pages have bytes");
         let window = (WINDOW_BYTES / page_bytes).max(1).min(frames_ahead as usize) as u32;
         let step = (STEP_BYTES / page_bytes).min((window / STEPS_MIN) as usize).max(1) as u32;
         let streams = Vec::with_capacity(STREAMS);
@@ -109,6 +111,7 @@ impl Streams {
         stream.come_to(page.index);
         stream.misses += 1;
         let range = if stream.misses < MISSES_MIN { None } else { self.extend(&mut stream, page.index, pages) };
+        debug_assert!(range.as_ref().is_none_or(|ahead| *ahead.start() > page.index), "{page:?} is here by then");
         self.remember(stream);
         range
     }
@@ -124,6 +127,7 @@ impl Streams {
         let mut stream = self.streams.remove(at);
         stream.come_to(page.index);
         let range = self.extend(&mut stream, page.index, pages);
+        debug_assert!(range.as_ref().is_none_or(|ahead| *ahead.start() > page.index), "{page:?} is here");
         self.remember(stream);
         range
     }

@@ -1,7 +1,7 @@
 //! The protocol version, equal on all ranks of a job.
 
 /// The sources defining messages and their handling.
-const SOURCES: [&[u8]; 36] = [
+const SOURCES: [&[u8]; 42] = [
     include_bytes!("active_message.rs"),
     include_bytes!("barrier.rs"),
     include_bytes!("byte_message.rs"),
@@ -9,13 +9,18 @@ const SOURCES: [&[u8]; 36] = [
     include_bytes!("coherence/copy_version.rs"),
     include_bytes!("coherence/message.rs"),
     include_bytes!("coherence/relay.rs"),
+    include_bytes!("coherence/share.rs"),
     include_bytes!("coherence/cache/mod.rs"),
     include_bytes!("coherence/cache/failures.rs"),
     include_bytes!("coherence/cache/page.rs"),
+    include_bytes!("coherence/cache/write_backs.rs"),
     include_bytes!("coherence/home/mod.rs"),
     include_bytes!("coherence/home/entry.rs"),
     include_bytes!("coherence/home/failures.rs"),
     include_bytes!("coherence/home/home_files.rs"),
+    include_bytes!("coherence/home/request.rs"),
+    include_bytes!("coherence/home/sources.rs"),
+    include_bytes!("collectives/action.rs"),
     include_bytes!("collectives/machine.rs"),
     include_bytes!("collectives/message.rs"),
     include_bytes!("collectives/team.rs"),
@@ -33,6 +38,7 @@ const SOURCES: [&[u8]; 36] = [
     include_bytes!("file_message.rs"),
     include_bytes!("guests.rs"),
     include_bytes!("loan.rs"),
+    include_bytes!("page_id.rs"),
     include_bytes!("rank.rs"),
     include_bytes!("rank_state.rs"),
     include_bytes!("spaces/mod.rs"),

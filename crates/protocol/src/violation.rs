@@ -1,7 +1,7 @@
 //! Peers' messages that make no sense.
 
 use crate::Rank;
-use crate::coherence::PageId;
+use crate::page_id::PageId;
 use core::fmt;
 
 /// A message no conforming rank sends. The job cannot go on: the sender's state is inconsistent with this rank's.

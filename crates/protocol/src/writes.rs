@@ -211,6 +211,7 @@ impl Writes {
     /// The answer of a rank without a record: any page may have been written.
     pub fn answer_knowing_nothing(&self, question: &Question) -> (AnswerHead, Vec<WrittenPage>) {
         let Question { id, end, .. } = *question;
+        debug_assert!(question.first <= end, "a question about a range is read only if it has one");
         let head = AnswerHead {
             tag: TAG_WRITES,
             is_answer: 1,
@@ -249,6 +250,7 @@ impl Writes {
         let writer = self.writers.get(&index);
         let asked = last.and_then(|last| last.asked).filter(|(number, _)| *number > since).map(|(_, rank)| rank);
         let rank = asked.or(writer.copied()).or(last.map(|last| last.by))?;
+        debug_assert!(last.is_none_or(|last| last.number <= self.now), "page {index} has been written");
         let what =
             u32::from(asked.is_some()) * WrittenPage::ASKED + u32::from(writer.is_some()) * WrittenPage::MAY_WRITE;
         Some(WrittenPage { index, rank: rank.0, what })

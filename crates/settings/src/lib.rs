@@ -6,6 +6,7 @@ mod error;
 mod io_fault;
 mod machine;
 mod quantity;
+mod refusal;
 mod size;
 mod variables;
 
@@ -13,10 +14,14 @@ pub use error::UserError;
 pub use io_fault::{IoDirection, IoFault, IoTarget};
 pub use machine::{Machine, MemoryGroup, memory_groups};
 pub use quantity::{format_quantity, parse_answer, parse_fraction, parse_integer, parse_quantity};
+pub use refusal::{parse_size_in, refusal};
 pub use size::{format_size, format_size_about, parse_size};
-pub use variables::{Audience, CONDUIT_VARIABLE, GASNET_VERBOSEENV, HOMES_VARIABLE, Variable};
+pub use variables::{
+    Audience, CONDUIT_VARIABLE, GASNET_VERBOSEENV, HOMES_VARIABLE, HOST_TIMEOUT_VARIABLE, Variable, host_timeout,
+};
 
 use quantity::parse_segment_limit;
+use refusal::refusal_of;
 use std::path::PathBuf;
 use variables::{
     GASNET_CATCH_EXIT, GASNET_MAX_SEGSIZE, PEER_MEMORY_VARIABLE, PREFIX, Settings, VARIABLES, parse_conduit,
@@ -143,13 +148,9 @@ impl Given {
                 tmpdir = Some(value);
             } else if name == GASNET_MAX_SEGSIZE {
                 let limit = parse_segment_limit(&value, machine.memory_available_bytes, ranks_on_host);
-                let limit = limit.map_err(|why| {
-                    UserError::new(format!("{name}={value} {why}; unset it or set VGASNET_MAX_SEGSIZE"))
-                })?;
-                gasnet_limit_bytes = Some(limit);
+                gasnet_limit_bytes = Some(limit.map_err(|why| refusal(&name, &value, &why))?);
             } else if name == GASNET_CATCH_EXIT && !value.is_empty() {
-                let line =
-                    || UserError::new(format!("{name}={value} is neither yes nor no; unset it, or set it to 0 or 1"));
+                let line = || refusal(&name, &value, "is neither yes nor no");
                 catches_exit = parse_answer(&value).ok_or_else(line)?;
             } else if name.starts_with(PREFIX) {
                 set(&mut settings, &name, &value)?;
@@ -300,9 +301,8 @@ fn require_a_page(name: &str, bytes: u64, page_bytes: u64) -> Result<(), UserErr
     if bytes >= page_bytes {
         return Ok(());
     }
-    let (value, page) = (format_size(bytes), format_size(page_bytes));
-    let line = format!("{name}={value} is less than one page; set it to at least {page}, or lower VGASNET_PAGE_SIZE");
-    Err(UserError::new(line))
+    let allowed = format!("at least {}, or less with a lower VGASNET_PAGE_SIZE", format_size(page_bytes));
+    Err(refusal_of(name, &format_size(bytes), "is less than one page", &allowed))
 }
 
 fn check_pool(pool_bytes: u64, page_bytes: u64, share_bytes: u64, ranks_on_host: u32) -> Result<u64, UserError> {
@@ -310,11 +310,10 @@ fn check_pool(pool_bytes: u64, page_bytes: u64, share_bytes: u64, ranks_on_host:
     if pool_bytes <= share_bytes {
         return Ok(pool_bytes);
     }
-    let (value, share) = (format_size(pool_bytes), format_size_about(share_bytes));
-    Err(UserError::new(format!(
-        "VGASNET_POOL_SIZE={value} is more than this rank's share of the memory available on this host, {share} \
-         with {ranks_on_host} ranks here; set it to at most {share}, or start fewer ranks per host"
-    )))
+    let why = "is more than this rank's share of the memory available on this host";
+    let share = format_size_about(share_bytes);
+    let allowed = format!("at most {share} with {ranks_on_host} ranks here, or more with fewer ranks per host");
+    Err(refusal_of("VGASNET_POOL_SIZE", &format_size(pool_bytes), why, &allowed))
 }
 
 #[cfg(test)]

@@ -169,10 +169,13 @@ fn refuses_malformed_values() {
     for value in ["", "SMP", "pigeon"] {
         assert!(refused("VGASNET_CONDUIT", value).contains("allowed: smp, or mpi or gasnet"));
     }
-    assert!(refused("GASNET_CATCH_EXIT", "perhaps").contains("is neither yes nor no"));
+    assert!(refused("GASNET_CATCH_EXIT", "perhaps").contains("is neither yes nor no; allowed: yes or no"));
     for value in ["", "4", "3601", "1.5", "soon"] {
-        assert!(refused("VGASNET_HOST_TIMEOUT", value).ends_with("allowed: a number from 5 to 3600"));
+        let line = refused("VGASNET_HOST_TIMEOUT", value);
+        assert!(line.ends_with("allowed: a number from 5 to 3600"));
+        assert_eq!(host_timeout(Some(value)).unwrap_err().to_string(), line);
     }
+    assert_eq!(host_timeout(None).unwrap().as_secs(), 30);
     for value in [
         "",
         "read",
@@ -198,12 +201,12 @@ fn refuses_malformed_values() {
 fn refuses_a_pool_that_cannot_work() {
     assert_eq!(
         refused("VGASNET_POOL_SIZE", "1M"),
-        "VGASNET_POOL_SIZE=1M is less than one page; set it to at least 4M, or lower VGASNET_PAGE_SIZE"
+        "VGASNET_POOL_SIZE=1M is less than one page; allowed: at least 4M, or less with a lower VGASNET_PAGE_SIZE"
     );
     assert_eq!(
         refused("VGASNET_POOL_SIZE", "9G"),
-        "VGASNET_POOL_SIZE=9G is more than this rank's share of the memory available on this host, 8G \
-         with 2 ranks here; set it to at most 8G, or start fewer ranks per host"
+        "VGASNET_POOL_SIZE=9G is more than this rank's share of the memory available on this host; \
+         allowed: at most 8G with 2 ranks here, or more with fewer ranks per host"
     );
     assert_eq!(config(&[("VGASNET_POOL_SIZE", "8192M")], 2, 16 * GIB).unwrap().pool_bytes, 8 * GIB);
     assert!(refused("VGASNET_MAX_SEGSIZE", "4095K").contains("at least 4M"));

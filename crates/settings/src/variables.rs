@@ -2,10 +2,12 @@
 
 use super::edit_distance::edit_distance;
 use super::io_fault::IoFault;
-use super::size::{format_size, parse_size};
+use super::refusal::{in_range, parse_size_in, refusal};
+use super::size::parse_size;
 use super::{Caching, Conduit, GET_CACHE_BYTES_MAX, GET_CACHE_BYTES_MIN, PAGE_BYTES_MAX, page_bytes_min};
 use crate::UserError;
 use std::path::PathBuf;
+use std::time::Duration;
 use vgasnet_conduit::launchers::{HOST_TIMEOUT_S, PSHM_NODES_VARIABLE};
 
 /// A variable: its help text, and the effect of its value.
@@ -84,6 +86,11 @@ impl GivenCaching {
 
 /// The variable for the transport.
 pub const CONDUIT_VARIABLE: &str = "VGASNET_CONDUIT";
+
+/// The variable for the silence after which a host is lost.
+pub const HOST_TIMEOUT_VARIABLE: &str = "VGASNET_HOST_TIMEOUT";
+
+const HOST_TIMEOUT_DEFAULT: &str = "30";
 
 pub(super) const PEER_MEMORY_VARIABLE: &str = "VGASNET_PEER_MEMORY";
 
@@ -276,12 +283,12 @@ pub(super) const VARIABLES: [Variable; 33 + cfg!(test_faults) as usize] = [
         set: |_, _| Ok(()),
     },
     Variable {
-        name: "VGASNET_HOST_TIMEOUT",
+        name: HOST_TIMEOUT_VARIABLE,
         audience: Audience::Users,
         meaning: "of vgasnetrun, for conduits between hosts: after so many seconds of silence a host is lost, and the job ends",
         allowed: "a number from 5 to 3600",
-        default: "30",
-        set: |_, value| parse_host_timeout(value),
+        default: HOST_TIMEOUT_DEFAULT,
+        set: |_, value| parse_host_timeout(value).map(drop),
     },
     Variable {
         name: "VGASNET_MPIEXEC",
@@ -398,8 +405,7 @@ pub(super) fn set(settings: &mut Settings, name: &str, value: &str) -> Result<()
     let Some(variable) = VARIABLES.iter().find(|variable| variable.name == name) else {
         return note_unknown(settings, name);
     };
-    (variable.set)(settings, value)
-        .map_err(|why| UserError::new(format!("{name}={value} {why}; allowed: {}", variable.allowed)))
+    (variable.set)(settings, value).map_err(|why| refusal(name, value, &why))
 }
 
 /// Refuses a name close to a known one as a mistake. Any other may have another purpose.
@@ -437,14 +443,7 @@ fn parse_file(value: &str) -> Result<PathBuf, String> {
 }
 
 fn parse_get_cache(value: &str) -> Result<u64, String> {
-    let bytes = parse_size(value)?;
-    if bytes < GET_CACHE_BYTES_MIN {
-        return Err(format!("is too little; set it to at least {}", format_size(GET_CACHE_BYTES_MIN)));
-    }
-    if bytes > GET_CACHE_BYTES_MAX {
-        return Err(format!("is too much; set it to at most {}", format_size(GET_CACHE_BYTES_MAX)));
-    }
-    Ok(bytes)
+    parse_size_in(value, GET_CACHE_BYTES_MIN..=GET_CACHE_BYTES_MAX)
 }
 
 fn parse_page_size(value: &str) -> Result<u64, String> {
@@ -452,10 +451,7 @@ fn parse_page_size(value: &str) -> Result<u64, String> {
     if !bytes.is_power_of_two() {
         return Err("is not a power of two".into());
     }
-    if !(page_bytes_min()..=PAGE_BYTES_MAX).contains(&bytes) {
-        return Err("is out of range".into());
-    }
-    Ok(bytes)
+    in_range(bytes, page_bytes_min()..=PAGE_BYTES_MAX)
 }
 
 pub(super) fn parse_switch(value: &str) -> Result<bool, String> {
@@ -483,7 +479,16 @@ pub(super) fn parse_conduit(value: &str) -> Result<Conduit, String> {
     }
 }
 
-fn parse_host_timeout(value: &str) -> Result<(), String> {
-    let is_allowed = value.parse().is_ok_and(|seconds: u64| HOST_TIMEOUT_S.contains(&seconds));
-    if is_allowed { Ok(()) } else { Err("is not a number of seconds".into()) }
+fn parse_host_timeout(value: &str) -> Result<Duration, String> {
+    let seconds = value.parse().map_err(|_| "is not a number of seconds")?;
+    in_range(seconds, HOST_TIMEOUT_S).map(Duration::from_secs)
+}
+
+/// The time-out for a value of [`HOST_TIMEOUT_VARIABLE`], or the default.
+///
+/// # Errors
+/// The value is invalid; the text names the valid ones.
+pub fn host_timeout(value: Option<&str>) -> Result<Duration, UserError> {
+    let value = value.unwrap_or(HOST_TIMEOUT_DEFAULT);
+    parse_host_timeout(value).map_err(|why| refusal(HOST_TIMEOUT_VARIABLE, value, &why))
 }

@@ -8,6 +8,7 @@ use std::sync::{Once, OnceLock};
 use vgasnet_getcache::MEMORY_MAX;
 use vgasnet_mpi_front::kind::Info;
 use vgasnet_mpi_front::{Handle, environment};
+use vgasnet_settings::{Audience, parse_size_in, refusal, variables};
 
 /// The condition on which a window's cache relies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +78,7 @@ impl fmt::Display for Mode {
     }
 }
 
-/// The names of the modes, for messages.
+/// The names of the modes, for messages about infos.
 const ALLOWED: &str = "allowed are off, checked, told, phase and always";
 
 /// The mode requested by an info. An invalid value is reported, and means off.
@@ -104,17 +105,15 @@ fn refuse(call: &str, key: &str, value: &str, allowed: &str) -> Mode {
 pub fn default_mode(call: &str) -> Mode {
     static MODE: OnceLock<Mode> = OnceLock::new();
     *MODE.get_or_init(|| {
-        let Some(value) = text("VGASNET_MPI_CACHE") else { return Mode::Off };
+        const NAME: &str = "VGASNET_MPI_CACHE";
+        let Some(value) = text(NAME) else { return Mode::Off };
         Mode::from_name(&value).unwrap_or_else(|| {
-            line(call, &format!("VGASNET_MPI_CACHE={value}: {ALLOWED}; nothing is cached that no info asks for"));
+            let refused = refusal(NAME, &value, "is no mode");
+            line(call, &format!("{refused}; nothing is cached that no info asks for"));
             Mode::Off
         })
     })
 }
-
-/// Variables for MPI programs, this library's and the other one's.
-const VARIABLES: [&str; 4] =
-    ["VGASNET_MPI_CACHE", "VGASNET_MPI_CACHE_SIZE", "VGASNET_MPI_CACHE_STATS", "VGASNET_MPI_FILES"];
 
 /// Names the variables that no library reads, once and on the first rank. Their names may be misspelt.
 pub fn tell_unknown(call: &str) {
@@ -124,10 +123,11 @@ pub fn tell_unknown(call: &str) {
 
 fn name_unknown(call: &str) {
     let names = environment::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
-    let is_unknown = |name: &String| name.starts_with("VGASNET_MPI_") && !VARIABLES.contains(&name.as_str());
+    let known: Vec<&str> = variables(Audience::MpiPrograms).map(|variable| variable.name).collect();
+    let is_unknown = |name: &String| name.starts_with("VGASNET_MPI_") && !known.contains(&name.as_str());
     let unknown: Vec<String> = names.filter(is_unknown).collect();
     if !unknown.is_empty() && ffi::world_rank().is_none_or(|rank| rank == 0) {
-        let known = VARIABLES.join(", ");
+        let known = known.join(", ");
         line(call, &format!("{} has no effect; the variables for MPI programs are {known}", unknown.join(", ")));
     }
 }
@@ -153,23 +153,12 @@ const SIZE_DEFAULT: u64 = 64 << 20;
 
 /// Maximum memory of the cache in bytes, or 0.
 pub fn cache_bytes(call: &str) -> u64 {
-    let Some(value) = text("VGASNET_MPI_CACHE_SIZE") else { return SIZE_DEFAULT };
-    parse_bytes(&value).unwrap_or_else(|| {
-        let allowed = format!("a number of bytes from 1 to {}G is allowed, with K, M or G behind it", MEMORY_MAX >> 30);
-        line(call, &format!("VGASNET_MPI_CACHE_SIZE={value}: {allowed}; nothing is cached"));
+    const NAME: &str = "VGASNET_MPI_CACHE_SIZE";
+    let Some(value) = text(NAME) else { return SIZE_DEFAULT };
+    parse_size_in(&value, 1..=MEMORY_MAX).unwrap_or_else(|why| {
+        line(call, &format!("{}; nothing is cached", refusal(NAME, &value, &why)));
         0
     })
-}
-
-fn parse_bytes(value: &str) -> Option<u64> {
-    let (number, shift) = match value.char_indices().next_back()? {
-        (at, 'K' | 'k') => (&value[..at], 10),
-        (at, 'M' | 'm') => (&value[..at], 20),
-        (at, 'G' | 'g') => (&value[..at], 30),
-        _ => (value, 0),
-    };
-    let number: u64 = number.parse().ok()?;
-    number.checked_mul(1 << shift).filter(|bytes| (1..=MEMORY_MAX).contains(bytes))
 }
 
 /// Destination of the statistics.
@@ -195,17 +184,6 @@ pub fn statistics() -> Statistics {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_have_units() {
-        let sizes = [("1", 1), ("64M", 64 << 20), ("3k", 3 << 10), ("2G", 2 << 30), ("64G", 64 << 30)];
-        assert!(sizes.into_iter().all(|(text, bytes)| parse_bytes(text) == Some(bytes)));
-        assert!(
-            ["0", "0M", "M", "", "x", "-1", "1P", "65G", "99999999999G"]
-                .into_iter()
-                .all(|text| parse_bytes(text).is_none())
-        );
-    }
 
     #[test]
     fn modes_have_names_and_numbers() {

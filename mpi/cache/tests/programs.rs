@@ -236,7 +236,8 @@ fn modes_are_asked_for_in_four_ways() {
 fn values_that_are_none_get_one_line() {
     let program = c("modes");
     let modes = "allowed are off, checked, told, phase and always";
-    let sizes = "a number of bytes from 1 to 64G is allowed, with K, M or G behind it";
+    let all_modes = "allowed: off, checked, told, phase or always";
+    let sizes = "allowed: a number of bytes to 64G, with K, M or G behind it";
     let clampi = "allowed are 1 (checked), 2 (always) and 3 (phase)";
     let cases: [(&[&str], (&str, &str), String); 6] = [
         (&["vgasnet_cache", "fast"], ("A", ""), format!("vgasnet_cache=fast: {modes}; the window is not cached")),
@@ -244,22 +245,24 @@ fn values_that_are_none_get_one_line() {
         (
             &["-", "-"],
             ("VGASNET_MPI_CACHE", "on"),
-            format!("VGASNET_MPI_CACHE=on: {modes}; nothing is cached that no info asks for"),
+            format!("VGASNET_MPI_CACHE=on is no mode; {all_modes}; nothing is cached that no info asks for"),
         ),
         (
             &["vgasnet_cache", "always"],
             ("VGASNET_MPI_CACHE_SIZE", "0"),
-            format!("VGASNET_MPI_CACHE_SIZE=0: {sizes}; nothing is cached"),
+            format!("VGASNET_MPI_CACHE_SIZE=0 is out of range; {sizes}; nothing is cached"),
         ),
         (
             &["vgasnet_cache", "always"],
             ("VGASNET_MPI_CACHE_SIZE", "much"),
-            format!("VGASNET_MPI_CACHE_SIZE=much: {sizes}; nothing is cached"),
+            format!(
+                "VGASNET_MPI_CACHE_SIZE=much is not a size: digits, then at most one of K, M, G, T; {sizes}; nothing is cached"
+            ),
         ),
         (
             &["vgasnet_cache", "always"],
             ("VGASNET_MPI_CACHE_SIZE", "65G"),
-            format!("VGASNET_MPI_CACHE_SIZE=65G: {sizes}; nothing is cached"),
+            format!("VGASNET_MPI_CACHE_SIZE=65G is out of range; {sizes}; nothing is cached"),
         ),
     ];
     for (arguments, variable, expected) in cases {

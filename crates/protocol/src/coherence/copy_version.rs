@@ -18,6 +18,7 @@ impl CopyVersion {
 
     /// The same version, marked as a guest copy.
     pub fn of_guest(self) -> CopyVersion {
+        debug_assert!(!self.is_guest(), "{self:?} is marked once");
         CopyVersion(self.0 | CopyVersion::GUEST)
     }
 

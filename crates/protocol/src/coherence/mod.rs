@@ -19,58 +19,27 @@
 //! diagrams and the invariants.
 
 mod cache;
+mod checked;
 mod copy_version;
 mod home;
 mod message;
 mod relay;
+mod share;
 
 pub use cache::Cache;
 pub use copy_version::CopyVersion;
 pub use home::{Holder, Home};
 pub use message::{CoherenceBody, CoherenceMessage, Forward, ToCache, ToHome};
-pub use relay::Share;
+pub use share::Share;
+
+pub use crate::page_id::{FrameId, PageId};
 
 use crate::{Hosts, Limits, Rank, Space, Spaces, Stripes, Violation, layout_as_in_memory};
 use alloc::vec::Vec;
 use core::fmt;
 use zerocopy::{FromBytes, Immutable, IntoBytes, TryFromBytes};
 
-/// Identifies a page of the job.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, FromBytes, IntoBytes, Immutable)]
-#[repr(C)]
-pub struct PageId {
-    /// The segment or file it belongs to.
-    pub space: Space,
-    /// Its position there, in pages from the start.
-    pub index: u32,
-}
-
-impl PageId {
-    /// A page of a rank's segment.
-    #[inline]
-    pub const fn of_segment(rank: Rank, index: u32) -> PageId {
-        PageId { space: Space::of_segment(rank), index }
-    }
-}
-
-layout_as_in_memory!(PageId, FrameId, CopyVersion, Access, Priority, Cause);
-
-impl fmt::Debug for PageId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "p{:?}.{}", self.space, self.index)
-    }
-}
-
-/// A frame of some rank's pool, in frames from the pool's start.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, FromBytes, IntoBytes, Immutable)]
-#[repr(transparent)]
-pub struct FrameId(pub u32);
-
-impl fmt::Debug for FrameId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "f{}", self.0)
-    }
-}
+layout_as_in_memory!(CopyVersion, Access, Priority, Cause);
 
 /// The system error number of failed I/O. The protocol only passes it on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, FromBytes, IntoBytes, Immutable)]
@@ -409,6 +378,7 @@ impl Protocol {
         if is_home {
             self.home.add_file(file, pages);
         }
+        debug_assert!(self.home.known_pages_of(file).next().is_none(), "{file:?} is new, and nobody has pages of it");
     }
 
     /// A file is truncated to `pages` pages with bytes, the first `kept` of them unchanged. No rank has any other page,
@@ -442,6 +412,7 @@ impl Protocol {
         let begun = actions.len();
         let taken = self.take(event, actions);
         self.cache.tell_along(begun, actions);
+        debug_assert!(actions.len() >= begun, "the actions of earlier events stay");
         if cfg!(debug_assertions) && taken.is_ok() {
             self.cache.check();
         }

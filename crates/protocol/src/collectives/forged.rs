@@ -1,8 +1,8 @@
 //! Forged collective messages: ranks refuse them or go on, and never panic.
 
+use super::action::ANNOUNCED_BYTES_MIN;
 use super::message::{CollectiveBody, CollectiveKey, CollectiveMessage, Source};
 use super::plan::{CollectiveKind, Plan, Shape};
-use super::reading::ANNOUNCED_BYTES_MIN;
 use super::tests::{TEAM, World, memory};
 use crate::Rank;
 use crate::active_message::Args;

@@ -1,11 +1,30 @@
 //! A rank's bookkeeping of transfers and messages of its collectives.
 
-use super::machine::{Action, Operation};
+use super::action::Action;
 use super::message::{CollectiveBody, CollectiveKey, CollectiveMessage, Source};
-use super::plan::Transfer;
+use super::plan::{LocalStep, Plan, Transfer};
 use crate::Rank;
 use crate::barrier::BarrierMessage;
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+/// A collective in flight.
+#[derive(Debug)]
+pub(super) struct Operation<T> {
+    pub(super) key: CollectiveKey,
+    pub(super) plan: Plan,
+    /// The next round.
+    pub(super) round: u32,
+    pub(super) sends: Vec<TransferSide>,
+    pub(super) receives: Vec<TransferSide>,
+    /// Unfinished transfers of this round.
+    pub(super) left: usize,
+    /// The steps to run when `left` reaches 0.
+    pub(super) local_steps: Vec<LocalStep>,
+    /// Messages for later rounds.
+    pub(super) notes: Vec<Note>,
+    pub(super) client: T,
+}
 
 /// One transfer of the current round.
 #[derive(Debug)]

@@ -18,10 +18,10 @@
 //!
 //! Large transfers are read by the receiver: see `reading.rs`.
 
-use super::in_flight::{EarlyBarrier, Note, NoteKind, TransferSide, TransferState, find, tell_barrier};
+use super::action::{Action, Misfit, Sending, is_announced};
+use super::in_flight::{EarlyBarrier, Note, NoteKind, Operation, TransferSide, TransferState, find, tell_barrier};
 use super::message::{CollectiveBody, CollectiveKey, CollectiveMessage};
-use super::plan::{BufferOffset, LocalStep, Plan, Transfer};
-use super::reading::{Announcing, Reading, is_announced};
+use super::plan::{BufferOffset, Plan, Transfer};
 use super::team::Team;
 use crate::Rank;
 use crate::barrier::{Misuse, Name};
@@ -39,55 +39,6 @@ pub const PAYLOAD_BYTES_MAX: usize = 32 << 10;
 
 const TEAM_STAYS: &str = "a team stays while its collectives are under way";
 
-/// An action for the driver.
-#[derive(Debug)]
-pub enum Action<T> {
-    /// Send a message without payload.
-    Tell {
-        /// The receiver's rank in the job.
-        to: u32,
-        /// The message.
-        message: CollectiveMessage,
-    },
-    /// Send a message with its payload, then call [`Machine::on_sent`].
-    Send(Sending),
-    /// Call [`Machine::on_announcing`], then send [`Announcing::message`] with the location of these bytes.
-    Announce(Announcing),
-    /// Read these bytes, then call [`Machine::on_read`].
-    Read(Reading),
-    /// Execute these steps in order, then call [`Machine::on_done`].
-    Do {
-        /// The collective, for [`Machine::client`].
-        operation: usize,
-        /// The steps; at least one.
-        local_steps: Vec<LocalStep>,
-    },
-    /// The collective is complete on this rank. Call [`Machine::on_finished`], then tell the client.
-    Finish {
-        /// Its team.
-        team: u64,
-        /// The driver's data of the collective.
-        client: T,
-    },
-}
-
-/// A message of a collective to be sent, with its payload.
-#[derive(Clone, Copy, Debug)]
-pub struct Sending {
-    /// The collective, for [`Machine::client`].
-    pub operation: usize,
-    /// The index among the sends of its round.
-    transfer: usize,
-    /// The receiver's rank in the job.
-    pub to: u32,
-    /// The message.
-    pub message: CollectiveMessage,
-    /// Location of the payload.
-    pub place: BufferOffset,
-    /// Length of the payload; a signal has none.
-    pub len_bytes: usize,
-}
-
 /// The arrived payload of a message of a collective.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrived {
@@ -98,27 +49,6 @@ pub struct Arrived {
     /// Destination of the payload.
     pub place: BufferOffset,
     len_bytes: usize,
-}
-
-/// A message without a matching collective on this rank: the ranks have started different collectives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Misfit;
-
-#[derive(Debug)]
-pub(super) struct Operation<T> {
-    pub(super) key: CollectiveKey,
-    pub(super) plan: Plan,
-    /// The next round.
-    round: u32,
-    pub(super) sends: Vec<TransferSide>,
-    pub(super) receives: Vec<TransferSide>,
-    /// Unfinished transfers of this round.
-    left: usize,
-    /// The steps to run when `left` reaches 0.
-    local_steps: Vec<LocalStep>,
-    /// Messages for later rounds.
-    pub(super) notes: Vec<Note>,
-    pub(super) client: T,
 }
 
 /// The driver's data of a collective.

@@ -3,6 +3,7 @@
 //! A [`plan`] is the work of one rank in a collective, in rounds. The [`Machine`] runs the plans of all collectives in
 //! flight.
 
+mod action;
 #[cfg(test)]
 mod forged;
 mod in_flight;
@@ -14,7 +15,8 @@ mod team;
 #[cfg(test)]
 mod tests;
 
-pub use machine::{Action, Arrived, Client, Machine, Misfit, Sending, WINDOW};
+pub use action::{ANNOUNCED_BYTES_MIN, Action, Announcing, Misfit, Reading, Sending};
+pub use machine::{Arrived, Client, Machine, WINDOW};
 pub use message::{CollectiveBody, CollectiveKey, CollectiveMessage, Source};
-pub use reading::{ANNOUNCED_BYTES_MIN, Announcing, READ_BYTES_MAX, Reading};
+pub use reading::READ_BYTES_MAX;
 pub use team::{TEAM_ALL, TEAM_TAG_MAX, Team, Vote, list_hash, listed_team, named_team, split, team_of_file};

@@ -10,71 +10,21 @@
 //! A driver unable to read says so, and the bytes come in messages. Both sides derive from the length whether a
 //! transfer is large.
 
-use super::in_flight::{Note, NoteKind, TransferState, find};
-use super::machine::{Action, Client, Machine, Misfit, Operation};
-use super::message::{CollectiveBody, CollectiveKey, CollectiveMessage, Source};
-use super::plan::{BufferOffset, Transfer};
-
-/// Minimum bytes of an announced transfer.
-pub const ANNOUNCED_BYTES_MIN: usize = 64 << 10;
+use super::action::{ANNOUNCED_BYTES_MIN, Action, Announcing, Misfit, Reading, is_announced};
+use super::in_flight::{Note, NoteKind, Operation, TransferState, find};
+use super::machine::{Client, Machine};
+use super::message::{CollectiveBody, CollectiveKey, Source};
+use super::plan::Transfer;
 
 /// Maximum bytes a receiver reads before it looks for other work.
 pub const READ_BYTES_MAX: usize = 1 << 20;
 
-/// An announcement to be sent.
-#[derive(Clone, Copy, Debug)]
-pub struct Announcing {
-    /// The collective, for [`Machine::client`].
-    pub operation: usize,
-    /// The index among the sends of its round.
-    transfer: usize,
-    /// The receiver's rank in the job.
-    pub to: u32,
-    /// Location of the bytes.
-    pub place: BufferOffset,
-    /// Number of bytes.
-    pub len_bytes: usize,
-    key: CollectiveKey,
-    from: u32,
-    tag: u32,
-}
-
-impl Announcing {
-    /// The message announcing the bytes at `source`.
-    pub fn message(&self, source: Source) -> CollectiveMessage {
-        let Announcing { key, from, tag, .. } = *self;
-        CollectiveMessage { key, from, body: CollectiveBody::Announce { tag, source } }
-    }
-}
-
-/// Bytes of a peer to be read.
-#[derive(Clone, Copy, Debug)]
-pub struct Reading {
-    /// The collective, for [`Machine::client`].
-    pub operation: usize,
-    /// The index among the receives of its round.
-    transfer: usize,
-    /// The peer's rank in the job.
-    pub from: u32,
-    /// Location of all bytes of the transfer, as announced.
-    pub source: Source,
-    /// Offset of the first byte to read.
-    pub offset_bytes: usize,
-    /// Destination of the bytes.
-    pub place: BufferOffset,
-    /// Number of bytes; at most [`READ_BYTES_MAX`].
-    pub len_bytes: usize,
-}
-
-/// Whether a transfer is announced.
-pub(super) fn is_announced(transfer: &Transfer) -> bool {
-    transfer.len_bytes >= ANNOUNCED_BYTES_MIN
-}
-
 impl<T: Client> Machine<T> {
     /// An [`Action::Announce`] is about to be carried out with the credit for it. Answers may arrive from now on.
     pub fn on_announcing(&mut self, announcing: &Announcing) {
-        self.operations[announcing.operation].sends[announcing.transfer].state = TransferState::AwaitingReady;
+        let send = &mut self.operations[announcing.operation].sends[announcing.transfer];
+        debug_assert_eq!(send.state, TransferState::Announcing, "a transfer is announced once");
+        send.state = TransferState::AwaitingReady;
     }
 
     /// An [`Action::Read`] is done, or the bytes cannot be read here.
@@ -127,6 +77,7 @@ impl<T: Client> Machine<T> {
         if !is_announced(&sends[transfer].transfer) {
             return Err(Misfit);
         }
+        debug_assert_eq!(sends[transfer].moved_bytes, 0, "the bytes of a transfer are read, or sent");
         sends[transfer].state = TransferState::Through;
         self.on_through(at);
         Ok(())

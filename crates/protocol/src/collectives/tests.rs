@@ -1,9 +1,10 @@
 //! The machines of a whole team, over a network delivering in any order and with flow control randomly out of credit.
 
-use super::machine::{Action, Client, Machine, Misfit, Sending, WINDOW};
+use super::action::{Action, Announcing, Misfit, Reading, Sending};
+use super::machine::{Client, Machine, WINDOW};
 use super::message::{CollectiveMessage, Source};
 use super::plan::{Buffer, BufferOffset, CollectiveKind, LocalStep, Plan, Shape};
-use super::reading::{Announcing, READ_BYTES_MAX, Reading};
+use super::reading::READ_BYTES_MAX;
 use super::team::Team;
 use crate::Rank;
 use crate::barrier::Name;
@@ -414,8 +415,8 @@ fn bytes_that_come_twice_or_from_another_rank_are_a_misfit() {
 
 #[test]
 fn what_no_large_transfer_waits_for_is_a_misfit() {
+    use super::action::ANNOUNCED_BYTES_MIN;
     use super::message::{CollectiveBody, CollectiveKey};
-    use super::reading::ANNOUNCED_BYTES_MIN;
     let message = |from, body| CollectiveMessage { key: CollectiveKey { team: TEAM, number: 0 }, from, body };
     for (block_bytes, is_large) in [(ANNOUNCED_BYTES_MIN, true), (ANNOUNCED_BYTES_MIN - 16, false)] {
         let mut world = World::new(2, 1);

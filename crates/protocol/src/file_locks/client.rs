@@ -111,6 +111,7 @@ impl LockClient {
         let Some((request, index)) = found else {
             return Err(Violation::new(from, "an answer about a lock that this rank has not asked for"));
         };
+        debug_assert!(!request.is_granted, "request {} waits for an answer", name.number);
         request.at[index].state = if grants { AskState::Granted { waits: name.waits } } else { AskState::Lacking };
         request.go_on(self.ranges_max, actions);
         Ok(())

@@ -13,27 +13,13 @@
 //! waiting asks by the same search and decrements their counts. Memory is O(locks granted and waiting), and no order of
 //! asks is stored.
 
-use super::index::Index;
+use super::index::{Index, Owner};
 use super::message::{AskName, AskPart, LockMessage, LockPurpose};
 use super::range::are_in_order;
 use super::{Action, LockRange};
 use crate::{Rank, Space, Violation};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-
-/// The owner of ranges, granted or waiting: an ask of a rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Owner {
-    /// The rank.
-    pub rank: Rank,
-    /// The rank's name of the ask.
-    pub name: AskName,
-}
-
-impl Owner {
-    /// The least owner.
-    pub const FIRST: Owner = Owner { rank: Rank(0), name: AskName { number: 0, waits: false } };
-}
 
 /// A file's locks for one purpose. Locks of different keys never conflict.
 type TableKey = (Space, LockPurpose);
@@ -101,6 +87,7 @@ impl LockHome {
         if !are_in_order(&ranges) {
             return Err(Violation::new(from, "ranges to be locked that are out of order"));
         }
+        debug_assert!(!self.incomplete.contains_key(&owner), "all parts of {owner:?} have arrived");
         self.decide(owner, (part.file, part.purpose), ranges, actions);
         Ok(())
     }
@@ -191,6 +178,10 @@ impl LockHome {
         self.forgotten.extend(self.asks.iter().filter(|(_, ask)| of_file(ask)).map(|(owner, _)| *owner));
         self.asks.retain(|_, ask| !of_file(ask));
         self.tables.retain(|(space, _), _| *space != file);
+        debug_assert!(
+            self.forgotten.iter().all(|owner| !self.asks.contains_key(owner)),
+            "forgotten grants are no asks"
+        );
         Ok(())
     }
 

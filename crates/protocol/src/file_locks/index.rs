@@ -1,8 +1,23 @@
 //! The ranges of a file, locked or waiting, searchable by overlap.
 
-use super::home::Owner;
+use super::message::AskName;
 use super::{LockMode, LockRange};
+use crate::Rank;
 use alloc::collections::BTreeMap;
+
+/// The owner of ranges, granted or waiting: an ask of a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Owner {
+    /// The rank.
+    pub rank: Rank,
+    /// The rank's name of the ask.
+    pub name: AskName,
+}
+
+impl Owner {
+    /// The least owner.
+    pub const FIRST: Owner = Owner { rank: Rank(0), name: AskName { number: 0, waits: false } };
+}
 
 /// Ranges of a file and their owners.
 ///
@@ -42,6 +57,7 @@ impl Index {
         };
         self.classes.range((others, 0)..).flat_map(move |((_, log), same)| {
             let len_max = u64::MAX >> (u64::BITS - 1 - log);
+            debug_assert!(!same.is_empty(), "a length class goes with its last range");
             let near = same.range((start.saturating_sub(len_max - 1), Owner::FIRST)..(end, Owner::FIRST));
             near.filter(move |(_, other_end)| **other_end > start).map(|((_, owner), _)| *owner)
         })
@@ -61,8 +77,6 @@ fn class(range: &LockRange) -> (LockMode, u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Rank;
-    use crate::file_locks::AskName;
     use alloc::vec::Vec;
 
     fn random_range(random: &mut fastrand::Rng) -> LockRange {

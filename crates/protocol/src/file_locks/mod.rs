@@ -100,6 +100,7 @@ pub enum Action {
 
 impl Action {
     fn send(to: Rank, message: LockMessage) -> Action {
+        debug_assert!(!matches!(message, LockMessage::Ask(_)), "an ask goes with its ranges");
         Action::Send { to, bytes: message.encode(&[]) }
     }
 }

@@ -251,6 +251,7 @@ impl Arena {
         if self.is_free(after) {
             span = Span { last: after, units: span.units + self.units_of(RegionId(after)), ..span };
         }
+        debug_assert!(span.units <= self.chunk_units, "regions beside each other are of one chunk");
         span
     }
 
@@ -290,7 +291,8 @@ impl Arena {
     fn note_taken(&mut self, region: RegionId) {
         debug_assert!(self.is_free(region.0), "the region was free");
         let Region { start, units, .. } = self.regions[region.0 as usize];
-        self.free.remove(&(units, start, region));
+        let was_noted = self.free.remove(&(units, start, region));
+        debug_assert!(was_noted || self.is_last_sealed && self.is_in_last(start), "a free region was noted");
     }
 
     /// Shrinks a region marked as taken to `units`. The remainder becomes free.

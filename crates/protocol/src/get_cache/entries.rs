@@ -33,6 +33,7 @@ const UNLISTED: u32 = u32::MAX;
 impl<W> Entry<W> {
     /// An entry without bytes or region.
     pub fn new(key: Key, generation: u32, len: u32, weight: f32) -> Entry<W> {
+        debug_assert!(len > 0, "an entry is of some bytes");
         let (region, waiters) = (RegionId::NONE, Vec::new());
         Entry { key, generation, region, valid: 0, claimed: len, weight, waiters, is_new: false, listed_at: UNLISTED }
     }

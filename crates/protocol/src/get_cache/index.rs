@@ -170,6 +170,7 @@ impl Index {
             mirror.set_slot(free, mirror.slot(at));
             mirror.set_slot(at, 0);
         }
+        debug_assert!(slots(last).all(|at| mirror.slot(at) == 0), "the bucket that goes is empty");
         true
     }
 

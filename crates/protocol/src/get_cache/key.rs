@@ -107,7 +107,9 @@ pub struct Hash(u64);
 fn bucket_of(half: u32, buckets: u32) -> u32 {
     let mask = buckets.next_power_of_two() - 1;
     let bucket = half & mask;
-    if bucket < buckets { bucket } else { bucket & (mask >> 1) }
+    let bucket = if bucket < buckets { bucket } else { bucket & (mask >> 1) };
+    debug_assert!(bucket < buckets, "bucket {bucket} is one of {buckets}");
+    bucket
 }
 
 impl Hash {

@@ -39,7 +39,7 @@ impl Limits {
         let bytes = (bytes / 64 * 64).max(64);
         let units_max = u64::from(u32::MAX) - 1;
         let chunk_bytes = (1 << (bytes / CHUNKS).max(1).ilog2()).clamp(u64::from(len_max), CHUNK_BYTES_MAX).min(bytes);
-        Limits {
+        let limits = Limits {
             chunk_bytes: chunk_bytes as u32,
             chunks_max: (bytes / chunk_bytes).min(units_max * u64::from(UNIT_BYTES) / chunk_bytes).min(1 << 24) as u32,
             chunks_start: 1,
@@ -47,7 +47,10 @@ impl Limits {
             entries_start: 1 << 10,
             len_max,
             seed,
-        }
+        };
+        let all_bytes = u64::from(limits.chunks_max) * u64::from(limits.chunk_bytes);
+        debug_assert!(all_bytes < super::MEMORY_MAX, "units are numbered in 32 bits");
+        limits
     }
 
     /// Maximum number of buckets of the index.
@@ -59,5 +62,7 @@ impl Limits {
 /// Buckets for `entries` entries.
 pub(super) fn buckets_for(entries: u32) -> u32 {
     let slots = u64::from(entries) * 5 / 4;
-    (slots.div_ceil(u64::from(SLOTS)) as u32).next_power_of_two().max(super::BUCKETS_MIN)
+    let buckets = (slots.div_ceil(u64::from(SLOTS)) as u32).next_power_of_two().max(super::BUCKETS_MIN);
+    debug_assert!(u64::from(buckets) * u64::from(SLOTS) >= slots, "{entries} entries have a slot each, and some spare");
+    buckets
 }

@@ -2,6 +2,7 @@
 
 use super::answer::{Answer, Filled, Part, Want};
 use super::arena::{Arena, UNIT_BYTES};
+use super::demand::{Demand, Room, SAMPLE_KEPT, Sampling};
 use super::entries::{Entries, Entry};
 use super::ghosts::Ghosts;
 use super::heat::{Clock, Heat};
@@ -12,7 +13,6 @@ use super::key::{
 use super::limits::{Limits, buckets_for};
 use super::mirror::{Mirror, Opened};
 use super::ranges::Ranges;
-use super::room::{Room, SAMPLE_KEPT};
 use super::sizing::{Counts, Sizing};
 use super::stats::Stats;
 use super::window::Window;
@@ -25,15 +25,6 @@ const GETS_A_LOOK: u32 = 16;
 /// Heat halves in 2 to the power of this times as many missing gets as there are entries.
 const HALF_LIFE_LOG2: u32 = 2;
 
-/// The need for more memory.
-#[derive(Debug, Default)]
-pub(super) struct Demand {
-    /// Gets that found no free room.
-    pub(super) pressed: u64,
-    /// Mean size of recent missing gets, in bytes.
-    pub(super) mean_bytes: f32,
-}
-
 /// Entries still to be removed.
 #[derive(Debug, Default)]
 pub(super) struct Remains {
@@ -41,15 +32,6 @@ pub(super) struct Remains {
     pub(super) lingering: Vec<EntryId>,
     /// Listed entries before this one may belong to an older generation.
     pub(super) unswept: usize,
-}
-
-/// The choice of victims.
-#[derive(Debug)]
-pub(super) struct Sampling {
-    /// The least valuable entries of the sample of the last victim.
-    pub(super) sample: [Option<EntryId>; SAMPLE_KEPT],
-    /// State of the random numbers.
-    pub(super) random: u64,
 }
 
 /// The cache of a rank. `W` is the driver's handle of a waiting get.
@@ -199,6 +181,8 @@ impl<M: Mirror, W> Machine<M, W> {
     pub fn forget(&mut self, space: u32) {
         self.invalidate(space);
         self.drop_all(|known| known.key.space == space);
+        let is_left = |entry: &EntryId| self.entries.get(*entry).key.space == space;
+        debug_assert!(!self.entries.listed().iter().any(is_left), "nothing is found of space {space}");
     }
 
     /// Drops entries with bytes of a range; bytes in flight for it will not be cached.
@@ -222,6 +206,7 @@ impl<M: Mirror, W> Machine<M, W> {
 
     /// Statistics so far.
     pub fn stats(&self) -> Stats {
+        debug_assert!(self.arena.free_units() <= self.arena.units(), "no more units are free than there are");
         let bytes = |units: u32| u64::from(units) * u64::from(UNIT_BYTES);
         let now = Stats {
             entries: self.entries.listed().len() as u64,
@@ -406,6 +391,7 @@ impl<M: Mirror, W> Machine<M, W> {
         self.ranges.remove(&self.entries.get(entry).key, entry);
         self.leave_window(entry);
         self.entries.unlist(entry);
+        debug_assert!(!self.entries.is_new(entry), "{entry:?} has left the window, too");
     }
 
     /// Frees an entry's memory. Returns the hole.

@@ -20,6 +20,7 @@
 
 mod answer;
 mod arena;
+mod demand;
 mod entries;
 mod ghosts;
 mod heat;

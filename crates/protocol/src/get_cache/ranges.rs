@@ -102,6 +102,7 @@ impl Ranges {
                 at = link.after;
             }
         }
+        debug_assert!(found.len() <= self.len as usize, "each entry is found once");
         Some(found)
     }
 

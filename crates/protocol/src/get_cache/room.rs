@@ -1,6 +1,7 @@
 //! Room for entries: eviction, growth and shrinkage.
 
 use super::arena::{RegionId, units_of};
+use super::demand::{Room, SAMPLE_KEPT};
 use super::entries::Entry;
 use super::key::{EntryId, Key};
 use super::machine::Machine;
@@ -11,23 +12,9 @@ use super::window::PROBES_PART;
 /// entry is a cache miss, and the kept ones are already in the processor's cache.
 const SAMPLE: usize = SAMPLE_NEW + SAMPLE_KEPT;
 const SAMPLE_NEW: usize = 4;
-pub(super) const SAMPLE_KEPT: usize = 12;
 
 /// Maximum number of evictions for one get.
 const EVICTIONS_MAX: u32 = 3;
-
-/// The way room for an entry was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Room {
-    /// It was free.
-    Free,
-    /// Entries were evicted for memory.
-    Made,
-    /// An entry was evicted for its place in the index.
-    Displaced,
-    /// None was found.
-    None,
-}
 
 /// Fixed cost of a get, as bytes a network moves in that time.
 const REQUEST_BYTES: f32 = 8192.0;
@@ -117,6 +104,7 @@ impl<M: Mirror, W> Machine<M, W> {
 
     /// Drains the last chunk a little, or resumes using it, as planned.
     pub(super) fn resize(&mut self) {
+        debug_assert!(self.arena.chunks() <= self.sizing.chunks_max(), "memory is limited");
         if !self.sizing.is_shrinking() {
             return self.arena.unseal();
         }
@@ -132,6 +120,7 @@ impl<M: Mirror, W> Machine<M, W> {
 
     /// Evicts adjacent entries for another entry, if it is worth more or belongs to the window.
     fn make_hole(&mut self, entry: EntryId, units: u32, left: &mut u32) -> bool {
+        debug_assert!(*left <= EVICTIONS_MAX, "a get evicts few entries");
         let (density, group) = self.least_group(units, *left);
         let own = self.worth_of(self.asked_before(entry), entry) / units as f32;
         if group.is_some() && density <= own {
@@ -192,6 +181,7 @@ impl<M: Mirror, W> Machine<M, W> {
     pub(super) fn leave_window(&mut self, entry: EntryId) {
         let known = self.entries.get(entry);
         if known.is_new {
+            debug_assert_ne!(known.region, RegionId::NONE, "{entry:?} is in the window, so it has memory");
             let units = self.arena.units_of(known.region);
             self.window.remove(&mut self.entries, entry, units);
         }
@@ -314,7 +304,9 @@ impl<M: Mirror, W> Machine<M, W> {
         let hash = self.hasher.hash(&self.entries.get(entry).key);
         self.ghosts.note(hash, self.mirror.heat(entry), self.ghost_places());
         self.unlist(entry);
-        Some(self.release(entry))
+        let hole = self.release(entry);
+        debug_assert!(self.entries.find(entry).is_none(), "{entry:?} has left");
+        Some(hole)
     }
 
     /// The least valuable evictable entry.
@@ -344,6 +336,7 @@ impl<M: Mirror, W> Machine<M, W> {
 
     /// A number below `end`, or 0.
     fn draw(&mut self, end: usize) -> usize {
+        debug_assert_ne!(self.sampling.random, 0, "zeros stay zeros");
         self.sampling.random ^= self.sampling.random << 13;
         self.sampling.random ^= self.sampling.random >> 7;
         self.sampling.random ^= self.sampling.random << 17;

@@ -97,6 +97,7 @@ impl Sizing {
 
     /// There is no memory for more than `chunks` chunks.
     pub fn on_refused(&mut self, chunks: u32) {
+        debug_assert!(chunks < self.chunks, "another chunk was allowed");
         (self.chunks, self.chunks_max) = (chunks, chunks);
     }
 

@@ -94,6 +94,7 @@ impl Window {
 
     /// Puts an entry back as the youngest.
     pub fn put_back(&mut self, entry: EntryId, heat: Heat) {
+        debug_assert!(self.units > 0, "{entry:?} is in the window still, with its units");
         self.order.push_back((entry, heat));
     }
 }

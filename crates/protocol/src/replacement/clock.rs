@@ -18,6 +18,7 @@ impl Policy for Clock {
     }
 
     fn put_back(&mut self, frame: FrameId, queues: &mut Queues) {
+        debug_assert!(queues.list_of(frame) < Some(POLICY), "{frame:?} was held");
         queues.push_back(RING, frame);
     }
 

@@ -240,6 +240,7 @@ impl Policy for ClockPro {
     }
 
     fn put_back(&mut self, frame: FrameId, queues: &mut Queues) {
+        debug_assert!(queues.list_of(frame) < Some(POLICY), "{frame:?} was held");
         let list = match *self.entry(frame) {
             Entry { is_hot: true, .. } => HOT,
             Entry { is_fresh: true, .. } => FRESH,

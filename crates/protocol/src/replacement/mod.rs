@@ -32,7 +32,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 use core::fmt::Debug;
 use core::mem;
-use queues::{AHEAD, GUESTS, HELD};
+use queues::{AHEAD, GUESTS, HELD, POLICY};
 
 /// Whether a frame can be evicted now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,6 +181,7 @@ impl Replacement {
             FillKind::Ahead => self.queues.push_back(AHEAD, frame),
             FillKind::AsGuest => self.queues.push_back(GUESTS, frame),
         }
+        debug_assert!(self.queues.list_of(frame).is_some(), "{frame:?} has a page, and is in a queue");
     }
 
     /// Number of frames in the guest queue. Some of the guests may have been used here.
@@ -214,6 +215,7 @@ impl Replacement {
         if self.queues.list_of(frame) == Some(HELD) {
             self.fruitless = None;
             self.policy.put_back(frame, &mut self.queues);
+            debug_assert!(self.queues.list_of(frame) >= Some(POLICY), "the policy has {frame:?} again");
         }
     }
 
@@ -343,6 +345,7 @@ impl Replacement {
                 self.queues.push_back(HELD, frame);
             } else {
                 self.policy.put_back(frame, &mut self.queues);
+                debug_assert!(self.queues.list_of(frame) >= Some(POLICY), "the policy has {frame:?} again");
                 any = true;
             }
         }

@@ -1,7 +1,7 @@
 //! Cyclic homes of segments' pages: each rank is the home of some pages of every segment.
 
-use crate::coherence::PageId;
-use crate::{Rank, Space};
+use crate::Rank;
+use crate::page_id::{PageId, Space};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -45,6 +45,7 @@ impl Cyclic {
 
     /// The position of a page in the backing file of its home, in pages; [`Cyclic::places`] is at most 2^32.
     pub(super) fn place(&self, segment: Rank, index: u32) -> u32 {
+        debug_assert!(self.places() <= 1 << 32, "places are numbered in 32 bits");
         (self.stripe(segment, index) / self.ranks()) as u32 * self.stripe_pages + index % self.stripe_pages
     }
 

@@ -3,62 +3,10 @@
 mod cyclic;
 
 use crate::Rank;
-use crate::coherence::PageId;
+use crate::page_id::{PageId, Space};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
-use core::fmt;
 use cyclic::Cyclic;
-use zerocopy::{FromBytes, Immutable, IntoBytes};
-
-/// Identifies a range of pages: without the tag bit the segment of the rank with this number, with it a file.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, FromBytes, IntoBytes, Immutable)]
-#[repr(transparent)]
-pub struct Space(u32);
-
-crate::layout_as_in_memory!(Space);
-
-impl Space {
-    /// The bit marking files.
-    const FILE: u32 = 1 << 31;
-
-    /// The segment of a rank.
-    #[inline]
-    pub const fn of_segment(rank: Rank) -> Space {
-        Space(rank.0)
-    }
-
-    /// The file numbered `number`, below 2^31.
-    pub const fn of_file(number: u32) -> Space {
-        assert!(number & Space::FILE == 0, "files are numbered up to 2^31");
-        Space(number | Space::FILE)
-    }
-
-    /// The rank of a segment; `None` for a file.
-    #[inline]
-    pub const fn segment(self) -> Option<Rank> {
-        if self.0 & Space::FILE == 0 { Some(Rank(self.0)) } else { None }
-    }
-
-    /// The first and the last page of any space.
-    pub const fn all_pages(self) -> core::ops::RangeInclusive<PageId> {
-        PageId { space: self, index: 0 }..=PageId { space: self, index: u32::MAX }
-    }
-
-    /// The number in messages and tables.
-    #[inline]
-    pub const fn number(self) -> u32 {
-        self.0
-    }
-}
-
-impl fmt::Debug for Space {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.segment() {
-            Some(rank) => write!(f, "{rank}"),
-            None => write!(f, "file{}", self.0 & !Space::FILE),
-        }
-    }
-}
 
 /// The homes of a file's pages: round robin, a stripe each.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -90,7 +38,9 @@ pub struct Spaces {
 impl Spaces {
     /// The segments of ranks with `pages` pages each, and no file.
     pub fn new(pages: impl IntoIterator<Item = u32>) -> Spaces {
-        Spaces { segments: pages.into_iter().collect(), cyclic: None, files: Arc::default() }
+        let segments: Arc<[u32]> = pages.into_iter().collect();
+        assert!(segments.len() < 1 << 31, "ranks are numbered up to 2^31, and files from there");
+        Spaces { segments, cyclic: None, files: Arc::default() }
     }
 
     /// Assigns segments' pages to all ranks round robin, `stripe_pages` at a time.
@@ -153,7 +103,8 @@ impl Spaces {
 
     /// Forgets a file.
     pub fn remove_file(&mut self, file: Space) {
-        Arc::make_mut(&mut self.files).remove(&file);
+        let gone = Arc::make_mut(&mut self.files).remove(&file);
+        assert!(gone.is_some(), "{file:?} is open until it is closed");
     }
 
     /// Whether it is a file not open: not yet, or no longer.

@@ -26,6 +26,7 @@ impl Cache {
         let ahead = Some(priority).filter(|priority| *priority != Priority::Now);
         match self.pages.get_mut(page) {
             None => {
+                debug_assert!(!self.for_others.contains_key(&page), "{page:?} awaits a frame while it is ordered");
                 self.note_order(page, version);
                 self.pages.insert(page, CachedPage { ahead, ..CachedPage::default() });
                 if ahead.is_some() {

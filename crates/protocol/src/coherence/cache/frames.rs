@@ -57,6 +57,8 @@ impl Cache {
         let cached = self.pages.remove(page).expect("a page with a frame is known");
         assert_eq!(cached.outgoing, 0, "{page:?} is still being read");
         assert!(cached.overwriter.is_none(), "the operation that overwrites {page:?} needs its frame");
+        let is_served = cached.is_leaving() || cached.is_serving_readers();
+        debug_assert!(!is_served, "no other rank waits for {page:?} from here");
         let frame = cached.frame();
         self.free.push(frame);
         self.end_eviction(page, cached.deferred.evict);
@@ -155,7 +157,10 @@ impl Cache {
         };
         let before = self.pages.frames_before(page).take(LOOKS).take_while(|(other, _)| *other >= first);
         let behind = self.pages.frames_from(page).take(LOOKS).take_while(|(other, _)| *other <= last);
-        self.free.take(page.index, before.chain(behind).filter_map(adjacent)).expect("there is a free frame")
+        let frame = self.free.take(page.index, before.chain(behind).filter_map(adjacent));
+        let frame = frame.expect("there is a free frame");
+        debug_assert!(self.page_in(frame).is_none(), "{frame:?} is free, and has no page");
+        frame
     }
 
     /// Gives free frames to pages awaiting one.

@@ -87,6 +87,8 @@ impl FreeFrames {
             return Some(self.remove(frame));
         }
         if let Some(group) = self.whole.last().filter(|_| begins_group) {
+            let free = self.free_in.get(group as usize);
+            debug_assert_eq!(free, Some(&self.len_of(group)), "group {group} is free as a whole");
             return Some(self.remove(self.place_in(group, index)));
         }
         let has_fresh = self.fresh < self.frames();

@@ -29,6 +29,7 @@ impl Cache {
 
     /// Number of frames free or being evicted, beyond the number of pages awaiting one.
     pub fn surplus_frames(&self) -> u32 {
+        debug_assert!(self.free.len() as u32 + self.evictions <= self.frames(), "a page that leaves has its frame");
         (self.free.len() as u32 + self.evictions).saturating_sub(self.awaiting())
     }
 
@@ -87,6 +88,7 @@ impl Cache {
     /// Whether every write-back requested by [`Event::Flush`](super::super::Event::Flush),
     /// [`Event::WriteBack`](super::super::Event::WriteBack) or a home's recall is done.
     pub fn flushed(&self) -> bool {
+        debug_assert_eq!(self.unflushed().count(), self.flushes as usize, "the write-backs are counted");
         self.flushes == 0
     }
 

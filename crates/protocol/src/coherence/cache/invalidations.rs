@@ -1,7 +1,7 @@
 //! Copies given up for a writer: this rank's own, and the copies of ranks it relays to.
 
-use super::super::relay::{self, Share};
-use super::super::{Action, CopyVersion, PageId, ToCache, ToHome, send_cache, send_home};
+use super::super::relay;
+use super::super::{Action, CopyVersion, PageId, Share, ToCache, ToHome, send_cache, send_home};
 use super::{Cache, Refusable};
 use crate::Rank;
 use alloc::vec::Vec;
@@ -73,6 +73,7 @@ impl Cache {
             Some(at) => self.relays[at].awaited += told,
             None => self.relays.push(Relay { page, version, by, awaited: told, gone: 0 }),
         }
+        debug_assert!(self.relay_of(page, version).is_some(), "the answers about {page:?} are awaited");
         relay::tell_halves(share, page, version, actions);
         Ok(())
     }

@@ -34,10 +34,9 @@ mod notices;
 mod page;
 mod pages;
 mod queue;
+mod write_backs;
 
-use super::{
-    Access, Action, CopyVersion, Forward, Outgoing, PageId, Priority, ToCache, ToHome, Waiter, send_cache, send_home,
-};
+use super::{Access, Action, CopyVersion, Forward, Outgoing, PageId, ToCache, ToHome, Waiter, send_cache, send_home};
 use crate::{Rank, Spaces, Violation};
 use alloc::collections::VecDeque;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -167,24 +166,6 @@ impl Cache {
         }
     }
 
-    pub(super) fn on_flush(&mut self, actions: &mut Vec<Action>) {
-        let dirty: Vec<PageId> = self.pages.iter().filter(|(_, cached)| cached.dirty).map(|(page, _)| page).collect();
-        for page in dirty {
-            self.on_write_back(page, Priority::Soon, actions);
-        }
-    }
-
-    pub(super) fn on_write_back(&mut self, page: PageId, priority: Priority, actions: &mut Vec<Action>) {
-        let Some(cached) = self.pages.get_mut(page).filter(|cached| cached.dirty) else { return };
-        let before = cached.deferred.flush;
-        cached.deferred.flush = Some(before.map_or(priority, |before| before.min(priority)));
-        if before.is_none() {
-            self.flushes += 1;
-            debug_assert!(self.flushes <= self.frames(), "a page has one write-back at a time");
-            self.write_back(page, actions);
-        }
-    }
-
     pub(super) fn on_closed(&mut self, page: PageId, actions: &mut Vec<Action>) {
         let cached = self.cached(page);
         assert_eq!(cached.access_state, AccessState::Closing, "{page:?} was not closing");
@@ -237,6 +218,7 @@ impl Cache {
         if cached.is_leaving() {
             return Err("an order to serve a page that is being given up");
         }
+        debug_assert!(cached.frame.is_some(), "the copy of {page:?} is in a frame");
         match forward.access {
             Access::Write if cached.is_serving_readers() => {
                 return Err("an order to give up a page that readers are being served with");
@@ -264,6 +246,7 @@ impl Cache {
         let is_settled = cached.access_state != AccessState::Closing && !cached.is_serving_readers();
         match &mut cached.phase {
             Phase::Upgrading if is_settled => {
+                debug_assert!(!cached.writers.is_empty(), "an operation waits to write {page:?}");
                 cached.copy = version;
                 self.become_owner(page, actions);
             }
@@ -306,6 +289,7 @@ impl Cache {
         if *granted && cached.copy != version {
             return Err("data for another transaction than the grant");
         }
+        debug_assert!(!cached.dirty && cached.outgoing == 0, "{page:?} is fetched, so there is no copy of it");
         cached.copy = version;
         *granted |= grant;
         if zeros {
@@ -325,8 +309,10 @@ impl Cache {
             if cached.is_serving_readers() {
                 return Err("the end of an eviction of a page that readers are being served with");
             }
+            debug_assert!(cached.deferred.evict.is_some(), "the driver has chosen {page:?} to leave");
             self.free_frame(page, actions);
         } else if cached.flushing {
+            debug_assert!(cached.dirty, "{page:?} had bytes to be written back");
             let is_evicted = cached.access_state == AccessState::Closed && cached.deferred.evict.is_some();
             self.mark_clean(page);
             if is_evicted {
@@ -336,50 +322,13 @@ impl Cache {
         Ok(())
     }
 
-    fn on_recall(&mut self, page: PageId, copy: CopyVersion, actions: &mut Vec<Action>) {
-        let known = self.pages.get_mut(page).filter(|cached| cached.phase.has_copy() && cached.copy == copy);
-        if let Some(cached) = known {
-            cached.is_recalled = cached.flushing || cached.phase == Phase::Evicting;
-            self.on_write_back(page, Priority::Now, actions);
-        }
-    }
-
-    /// Starts the page's deferred write-back, unless an eviction writes the page back anyway.
-    fn write_back(&mut self, page: PageId, actions: &mut Vec<Action>) {
-        let home = self.spaces.home(page);
-        let cached = self.cached(page);
-        debug_assert!(cached.dirty, "{page:?} has bytes to be written back");
-        match cached.phase {
-            Phase::Owned => self.close(page, actions),
-            Phase::Shared | Phase::Upgrading if !cached.flushing && cached.deferred.evict.is_none() => {
-                cached.flushing = true;
-                let priority = cached.deferred.flush.unwrap_or(Priority::Later);
-                let evict = ToHome::Evict { frame: cached.frame(), copy: cached.copy, keep: true, priority };
-                actions.push(send_home(home, page, evict));
-            }
-            _ => {}
-        }
-    }
-
-    /// The page is written back, or this rank no longer accounts for its bytes.
-    fn mark_clean(&mut self, page: PageId) {
-        let cached = self.cached(page);
-        (cached.flushing, cached.is_recalled) = (false, false);
-        let (was_dirty, flush) = (mem::replace(&mut cached.dirty, false), cached.deferred.flush.take());
-        assert!(flush.is_none() || self.flushes > 0, "each write-back that is wanted is counted");
-        self.flushes -= u32::from(flush.is_some());
-        if was_dirty && page.space.segment().is_none() {
-            let was_listed = self.dirty_of_files.remove(&page);
-            assert!(was_listed, "{page:?} was dirty, and listed");
-        }
-    }
-
     /// Opens the page once its request is answered: with the data and, for a write, the grant.
     fn finish_fetch(&mut self, page: PageId, actions: &mut Vec<Action>) {
         let home = self.spaces.home(page);
         let cached = self.cached(page);
         match cached.phase {
             Phase::Fetching { access: Access::Read, data: FetchedData::There, .. } => {
+                debug_assert!(cached.overwriter.is_none(), "an operation that overwrites {page:?} asks to write");
                 (cached.phase, cached.ahead) = (Phase::Shared, None);
                 actions.push(send_home(home, page, ToHome::Done { version: cached.copy }));
                 self.open(page, actions);
@@ -451,6 +400,7 @@ impl Cache {
     fn run_deferred(&mut self, page: PageId, actions: &mut Vec<Action>) {
         let cached = self.cached(page);
         assert_eq!(cached.access_state, AccessState::Closed, "no operation uses {page:?} any more");
+        debug_assert!(!cached.is_leaving() || !cached.is_serving_readers(), "{page:?} leaves after its readers' turn");
         let upgrade = cached.phase == Phase::Upgrading;
         if let Some(asked) = cached.deferred.invalidate.take() {
             self.acknowledge(page, asked, actions);

@@ -85,7 +85,9 @@ impl Notices {
         let behind = self.by_home.range((self.next_home, FIRST_PAGE)..).next();
         let (home, _) = *behind.or_else(|| self.by_home.first_key_value()).expect("there are too many").0;
         self.next_home = Rank(home.0 + 1);
-        self.take_of(home, usize::MAX)
+        let surplus = self.take_of(home, usize::MAX);
+        debug_assert!(!surplus.is_empty(), "{home:?} had notices");
+        surplus
     }
 
     pub fn take_all(&mut self) -> Vec<(PageId, CopyVersion)> {

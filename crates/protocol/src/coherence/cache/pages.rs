@@ -98,7 +98,9 @@ impl Pages {
     /// The page in a frame, or being fetched into it.
     pub fn page_in(&self, frame: FrameId) -> Option<PageId> {
         let at = frame.0 as usize;
-        (self.contents[at] != Content::Nothing).then(|| self.pages[at])
+        let is_empty = self.contents[at] == Content::Nothing;
+        debug_assert!(!is_empty || self.pages[at] == NO_PAGE, "{frame:?} is empty, and has no page");
+        (!is_empty).then(|| self.pages[at])
     }
 
     /// State of the page in a frame.

@@ -35,6 +35,7 @@ impl PageQueue {
     pub fn pop_front(&mut self) -> Option<PageId> {
         let page = self.first?;
         self.remove(page);
+        debug_assert_ne!(self.first, Some(page), "{page:?} has left the queue");
         Some(page)
     }
 

@@ -1,7 +1,8 @@
 //! The invariants of a page's entry between two events, checked in builds with debug assertions.
 
 use super::super::PageId;
-use super::entry::{Entry, Holder, Transaction, Write, WriteData};
+use super::entry::{Entry, Transaction, Write, WriteData};
+use super::holders::Holder;
 
 impl Entry {
     /// The fields agree with the transaction.
@@ -43,6 +44,8 @@ impl Entry {
 
     fn check_write(&self, page: PageId, write: &Write) {
         debug_assert!(!write.granted || write.acknowledgements == 0, "{page:?} is granted once no other copy is left");
+        let is_awaited = write.acknowledgements > 0 || !write.has_data();
+        debug_assert!(write.granted || is_awaited, "{page:?}: a write that waits for nothing is granted");
         match write.data {
             WriteData::There => {}
             WriteData::Forwarded { source, with_grant } => {

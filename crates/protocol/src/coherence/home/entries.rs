@@ -1,8 +1,8 @@
 //! The entries of a directory, compact while stable.
 
 use super::super::{CopyVersion, PageId};
-use super::entry::{Entry, Holder};
-use super::holders::Holders;
+use super::entry::Entry;
+use super::holders::{Holder, Holders};
 use crate::page_map::PageMap;
 use crate::{Rank, Space};
 use alloc::boxed::Box;
@@ -104,7 +104,8 @@ impl Entries {
         let Some(Entry { holders, dirty_owner, .. }) = self.transient.remove(page) else { return };
         debug_assert!(holders.len() > 0 || dirty_owner.is_none(), "{page:?} has no holder, so the file has its bytes");
         if dirty_owner.is_some() && page.space.segment().is_none() {
-            self.dirty_of_files.insert(page);
+            let is_new = self.dirty_of_files.insert(page);
+            debug_assert!(is_new, "{page:?} was transient, and not listed");
         }
         let record = match holders {
             Holders::Nobody => {
@@ -119,6 +120,8 @@ impl Entries {
 
     /// The holders of a page, from the bottom of the stack to its top.
     pub fn holders(&self, page: PageId) -> impl DoubleEndedIterator<Item = Holder> + '_ {
+        let is_transient = matches!(self.records.get(page), Some(Record::Transient));
+        debug_assert_eq!(is_transient, self.transient.get(page).is_some(), "{page:?} is transient in both tables");
         let (one, several) = match self.records.get(page) {
             None => (None, None),
             Some(Record::One { rank, copy, .. }) => (Some(Holder { rank: *rank, copy: *copy }), None),
@@ -176,6 +179,7 @@ impl Record {
             Record::Several(several) => *several,
             Record::Transient => return None,
         };
+        debug_assert!(dirty_owner.is_none_or(|owner| holders.of(owner).is_some()), "the dirty owner holds its page");
         Some(Entry { holders, dirty_owner, ..Entry::default() })
     }
 }

@@ -1,23 +1,15 @@
 //! The home's state of one page: holders, current transaction, and queued requests.
 
 use super::super::{Action, Cause, CopyVersion, FrameId, PageId, Priority, ToCache, send_cache};
-use super::holders::Holders;
+use super::holders::{Holder, Holders};
 use super::readers::{Reader, Readers};
+use super::request::Request;
 use crate::Rank;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 /// The outcome of a message: the reason for its rejection, in words, if it makes no sense.
 pub(super) type Refusable = Result<(), &'static str>;
-
-/// A rank with a valid copy of a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Holder {
-    /// The rank.
-    pub rank: Rank,
-    /// Its copy.
-    pub copy: CopyVersion,
-}
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Entry {
@@ -30,36 +22,6 @@ pub(super) struct Entry {
     pub io: Option<Priority>,
     /// In the order of arrival.
     pub waiting: VecDeque<Request>,
-}
-
-/// A request of a rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Request {
-    pub from: Rank,
-    /// The frame of `from` with the page, or for it.
-    pub frame: FrameId,
-    pub kind: RequestKind,
-    pub priority: Priority,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum RequestKind {
-    /// `tried_home`: the home's own cache was already told to fetch the page for this request, and is not told again.
-    Read {
-        tried_home: bool,
-    },
-    Write {
-        copy: Option<CopyVersion>,
-    },
-    Overwrite,
-    /// From the home itself: bring the file up to date with the page.
-    Recall,
-    /// From the home itself: the ranks keeping the page for others give it up.
-    Dismiss,
-    Evict {
-        copy: CopyVersion,
-        keep: bool,
-    },
 }
 
 /// The current transaction on a page; the diagram in [`super`] has the transitions.
@@ -133,6 +95,7 @@ impl Entry {
     pub fn ask(&mut self, page: PageId, request: Request, actions: &mut Vec<Action>) -> Refusable {
         self.waiting.push_back(request);
         self.hurry(page, request.priority, actions);
+        debug_assert!(self.io.is_none_or(|io| io <= request.priority), "{page:?}: its I/O is as urgent as {request:?}");
         Ok(())
     }
 
@@ -148,6 +111,7 @@ impl Entry {
             }
         }
         self.hurry(page, Priority::Now, actions);
+        debug_assert!(self.io.is_none_or(|io| io == Priority::Now), "{page:?} is wanted now, and so is its I/O");
         Ok(())
     }
 
@@ -180,6 +144,7 @@ impl Entry {
             }
             self.holders.remove(holder);
             debug_assert!(self.holder(holder.rank).is_none(), "{:?} had one copy", holder.rank);
+            debug_assert!(self.dirty_owner.is_none_or(|owner| self.holder(owner).is_some()), "the dirty owner stays");
             if let Transaction::Reads(readers) = &mut self.transaction {
                 readers.aside.stir(holder.rank);
             }

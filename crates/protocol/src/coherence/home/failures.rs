@@ -62,6 +62,7 @@ impl Home {
             panic!("a store failed outside a write-back");
         };
         assert_eq!(entry.dirty_owner, Some(from), "{from:?} still accounts for the bytes of {page:?}");
+        assert!(entry.io.is_some(), "{page:?} was being written");
         entry.io = None;
         actions.push(send_cache(from, page, ToCache::Unwritten { copy, cause }));
         entry.end_recalls(page, cause, actions);

@@ -3,8 +3,9 @@
 
 use super::super::{Action, CopyVersion, PageId, Priority};
 use super::Home;
-use super::entry::{RequestKind, Transaction};
+use super::entry::Transaction;
 use super::holders::Holders;
+use super::request::RequestKind;
 use crate::{Rank, Violation};
 use alloc::vec::Vec;
 
@@ -22,7 +23,9 @@ impl Home {
     /// The version of a read, marked as a guest's if no operation waits for it.
     pub(super) fn version_of_read(&mut self, priority: Priority) -> CopyVersion {
         let version = self.next_version();
-        if priority == Priority::Later { version.of_guest() } else { version }
+        let version = if priority == Priority::Later { version.of_guest() } else { version };
+        debug_assert_eq!(version.number(), self.last_version.number(), "the mark of guests leaves the number alone");
+        version
     }
 
     /// Dismisses guests, after earlier requests about the page.

@@ -1,6 +1,6 @@
 //! The holders of a page. Most pages have one.
 
-use super::entry::Holder;
+use super::super::CopyVersion;
 use crate::Rank;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque, btree_map};
@@ -11,6 +11,15 @@ use core::{iter, slice};
 
 /// Maximum number of holders searched linearly. More are indexed by rank and place.
 const LIST_MAX: usize = 64;
+
+/// A rank with a valid copy of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Holder {
+    /// The rank.
+    pub rank: Rank,
+    /// Its copy.
+    pub copy: CopyVersion,
+}
 
 /// A stack of holders, one a rank. A single holder needs no heap memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -106,6 +115,7 @@ impl Holders {
             Holders::List(all) => all.push_back(holder),
             Holders::Many(many) => many.push_top(holder),
         }
+        debug_assert_eq!(self.len() > LIST_MAX, matches!(self, Holders::Many(_)), "many holders are indexed");
     }
 
     /// Moves a holder to the bottom.
@@ -119,6 +129,7 @@ impl Holders {
             }
             Holders::Many(many) => many.sink(holder),
         }
+        debug_assert_eq!(self.iter().next(), Some(&holder), "{holder:?} is at the bottom");
     }
 
     pub fn remove(&mut self, holder: Holder) {
@@ -140,6 +151,8 @@ impl Holders {
                 }
             }
         }
+        debug_assert_eq!(self.len() > LIST_MAX, matches!(self, Holders::Many(_)), "many holders are indexed");
+        debug_assert!(!self.contains(&holder), "{holder:?} is gone");
     }
 }
 

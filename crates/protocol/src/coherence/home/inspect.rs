@@ -2,7 +2,9 @@
 
 use super::super::{Access, CopyVersion, PageId};
 use super::Home;
-use super::entry::{Entry, Holder, RequestKind, Transaction, WriteData};
+use super::entry::{Entry, Transaction, WriteData};
+use super::holders::Holder;
+use super::request::RequestKind;
 use crate::Rank;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -39,10 +41,13 @@ impl Home {
         if self.entries.transient(page).is_some_and(|entry| !entry.is_quiet()) {
             return None;
         }
-        match access {
+        let user = match access {
             Access::Read => self.holders(page).next_back().map(|holder| holder.rank),
             Access::Write => self.dirty_owner(page).filter(|_| self.has_one_holder(page)),
-        }
+        };
+        let holds = |rank| self.holders(page).any(|holder| holder.rank == rank);
+        debug_assert!(user.is_none_or(holds), "{user:?} uses {page:?}, and holds it");
+        user
     }
 
     /// Whether nothing is in flight or pending.
@@ -60,7 +65,10 @@ impl Home {
         if let Some(Transaction::Write(write)) = self.entries.transient(page).map(|entry| &entry.transaction) {
             return Some(write.requester);
         }
-        self.dirty_owner(page).filter(|_| self.has_one_holder(page))
+        let owner = self.dirty_owner(page).filter(|_| self.has_one_holder(page));
+        let is_only = |rank| self.holders(page).all(|holder| holder.rank == rank);
+        debug_assert!(owner.is_none_or(is_only), "no rank but {owner:?} holds {page:?}");
+        owner
     }
 
     fn has_one_holder(&self, page: PageId) -> bool {

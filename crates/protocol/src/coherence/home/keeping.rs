@@ -2,7 +2,8 @@
 
 use super::super::{Action, PageId, ToCache, send_cache};
 use super::Home;
-use super::entry::{Request, RequestKind, Transaction};
+use super::entry::Transaction;
+use super::request::{Request, RequestKind};
 use crate::Violation;
 use alloc::vec::Vec;
 

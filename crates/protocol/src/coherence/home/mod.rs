@@ -33,6 +33,7 @@
 //! Requests about a page are served in the order of arrival. Reads served by holders run concurrently. Every other
 //! request has the page to itself, so the backing file is read once, and an invalidation misses no reader.
 
+mod aside;
 mod check;
 mod entries;
 mod entry;
@@ -46,17 +47,20 @@ mod keeping;
 mod neighbours;
 mod readers;
 mod recalls;
+mod request;
+mod sources;
 mod written;
 
-pub use entry::Holder;
+pub use holders::Holder;
 
 use super::{Access, Action, AsInPaper, CopyVersion, Forward, PageId, Priority, ToCache, ToHome, relay, send_cache};
 use crate::{Hosts, Rank, Violation};
 use alloc::vec::Vec;
 use core::mem;
 use entries::Entries;
-use entry::{Entry, Refusable, Request, RequestKind, Transaction, Write, WriteData};
+use entry::{Entry, Refusable, Transaction, Write, WriteData};
 use readers::{Reader, Readers};
+use request::{Request, RequestKind};
 use written::Written;
 
 /// The directory of one rank's pages.
@@ -208,6 +212,7 @@ impl Home {
             panic!("a store finished outside a write-back");
         };
         assert_eq!(entry.dirty_owner, Some(from), "{from:?} accounted for the bytes of {page:?}");
+        assert!(entry.io.is_some(), "{page:?} was being written");
         entry.dirty_owner = None;
         entry.io = None;
         if !keep {
@@ -237,6 +242,7 @@ impl Home {
             return UNASKED;
         };
         entry.forget(source)?;
+        debug_assert!(!entry.holders.contains(&source), "{from:?} is asked for {page:?} no more");
         let kind = RequestKind::Read { tried_home };
         self.wait_again(page, Request { from: requester, frame, kind, priority });
         Ok(())
@@ -412,6 +418,8 @@ impl Home {
             return Ok(());
         }
         if entry.dirty_owner == Some(from) {
+            let may_start = matches!(entry.transaction, Transaction::Idle | Transaction::Recall);
+            debug_assert!(may_start, "{page:?} is written back in {:?}", entry.transaction);
             entry.transaction = Transaction::WriteBack { from, copy, keep };
             let priority = entry.priority_with(&request);
             entry.io = Some(priority);
@@ -433,51 +441,6 @@ impl Home {
         let Some(owner) = self.dirty_owner(page).filter(|owner| !is_at_hand(owner)) else { return Ok(false) };
         self.recall_from(owner, page, request, actions)?;
         Ok(true)
-    }
-
-    /// Pages of files are always cached cooperatively.
-    fn is_cooperative(&self, page: PageId) -> bool {
-        self.cooperative || page.space.segment().is_none()
-    }
-
-    /// The holder to serve a read for `requester`: the top one, or without cooperative caching only the home itself.
-    fn source(&self, page: PageId, requester: Rank) -> Option<Holder> {
-        let entry = self.entry(page);
-        let is_cooperative = self.is_cooperative(page);
-        let may_serve = |rank| rank != requester && (is_cooperative || rank == self.rank);
-        entry.holders.iter().copied().rev().find(|holder| may_serve(holder.rank))
-    }
-
-    /// The holder to serve a read, among those serving fewer readers than allowed. A page requested by many ranks thus
-    /// spreads as a tree.
-    fn source_of_read(&self, page: PageId, requester: Rank) -> Option<Holder> {
-        let entry = self.entry(page);
-        let Some(readers) = entry.readers().filter(|_| self.is_cooperative(page)) else {
-            return self.source(page, requester);
-        };
-        match self.hosts.around(requester) {
-            Some(host) => self.source_among_hosts(page, requester, readers, &host),
-            None => self.free_holder(page, requester, readers),
-        }
-    }
-
-    /// The topmost holder serving fewer readers of the page than allowed.
-    fn free_holder(&self, page: PageId, requester: Rank, readers: &Readers) -> Option<Holder> {
-        let entry = self.entry(page);
-        // Some holders may be serving a reader without a copy; the queue is reconsidered when their Nack arrives.
-        let others = entry.holders.len() - usize::from(entry.holder(requester).is_some());
-        if readers.len() >= others.saturating_mul(self.readers_each) {
-            return None;
-        }
-        // The holder asked first is the topmost of the serving ones. If it finishes first, this search is short.
-        let may_serve = |holder: &Holder| holder.rank != requester && readers.served_by(holder) < self.readers_each;
-        entry.holders.iter().copied().rev().find(may_serve)
-    }
-
-    /// The holder to serve a write: preferably the dirty owner, because it cannot have dropped its copy unasked.
-    fn source_of_write(&self, page: PageId, requester: Rank) -> Option<Holder> {
-        let entry = self.entry(page);
-        entry.dirty_owner.map_or_else(|| self.source(page, requester), |owner| entry.holder(owner))
     }
 
     fn next_version(&mut self) -> CopyVersion {

@@ -7,71 +7,14 @@
 
 use super::super::{Action, PageId};
 use super::Home;
-use super::entry::{Entry, Holder, Request, RequestKind, Transaction};
-use super::holders::Holders;
+use super::aside::Host;
+use super::entry::{Entry, Transaction};
+use super::holders::{Holder, Holders};
 use super::readers::Readers;
+use super::request::{Request, RequestKind};
 use crate::{Rank, Violation};
-use alloc::collections::BTreeMap;
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::mem;
-use core::ops::Range;
-
-/// The ranks of a host.
-type Host = Range<Rank>;
-
-/// The reads of a page set aside, by the first rank of their host.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Aside {
-    by_host: BTreeMap<Rank, VecDeque<Request>>,
-    /// Hosts possibly without a rank able to serve their reads; the front gets the page first.
-    without: VecDeque<Rank>,
-    /// Ranks whose ability to serve has changed.
-    stirred: Vec<Rank>,
-}
-
-impl Aside {
-    pub fn is_empty(&self) -> bool {
-        self.by_host.is_empty()
-    }
-
-    /// The copy or the reads of this rank have changed.
-    pub fn stir(&mut self, rank: Rank) {
-        if !self.is_empty() {
-            self.stirred.push(rank);
-        }
-    }
-
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Request> {
-        self.by_host.values_mut().flatten()
-    }
-
-    /// A read was to be served and was not: it becomes the next of its host, and its host the next to get the page.
-    pub fn put_first(&mut self, host: &Host, request: Request) {
-        self.without.push_front(host.start);
-        self.by_host.entry(host.start).or_default().push_front(request);
-    }
-
-    /// All reads, in the order in which their hosts were to get the page.
-    fn into_requests(mut self) -> Vec<Request> {
-        let firsts: Vec<Rank> = self.without.into_iter().chain(self.by_host.keys().copied()).collect();
-        firsts.into_iter().filter_map(|first| self.by_host.remove(&first)).flatten().collect()
-    }
-
-    fn has(&self, host: &Host) -> bool {
-        self.by_host.contains_key(&host.start)
-    }
-
-    fn take(&mut self, host: &Host) -> Option<Request> {
-        let requests = self.by_host.get_mut(&host.start)?;
-        let request = requests.pop_front();
-        debug_assert!(request.is_some(), "a host is listed while reads of it wait");
-        if requests.is_empty() {
-            self.by_host.remove(&host.start);
-        }
-        request
-    }
-}
 
 impl Home {
     /// Sets aside a read that cannot be served now. Returns whether it did: not if its rank is being served or is still
@@ -137,6 +80,7 @@ impl Home {
             let readers = entry.readers()?;
             let first = *readers.aside.without.front()?;
             let host = self.hosts.around(first)?;
+            debug_assert_eq!(host.start, first, "a host is listed by its first rank");
             let is_without = readers.aside.has(&host) && !has_page(&entry.holders, readers, &host);
             if is_without && self.free_holder(page, first, readers).is_none() {
                 return None;
@@ -166,6 +110,7 @@ impl Home {
         readers: &Readers,
         host: &Host,
     ) -> Option<Holder> {
+        debug_assert!(host.contains(&requester), "{requester:?} is of the host");
         let holders = &self.entry(page).holders;
         let mut own = holders.among(host).filter(|holder| holder.rank != requester);
         let free = own.find(|holder| readers.served_by(holder) < self.readers_each);

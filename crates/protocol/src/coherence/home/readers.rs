@@ -1,8 +1,8 @@
 //! The reads of a page being served by holders.
 
 use super::super::{CopyVersion, FrameId, Priority};
-use super::entry::Holder;
-use super::neighbours::Aside;
+use super::aside::Aside;
+use super::holders::Holder;
 use crate::Rank;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -63,6 +63,8 @@ impl Readers {
             }
             None => {}
         }
+        let indexed = self.index.as_ref().map_or(self.all.len(), |index| index.places.len());
+        debug_assert_eq!(indexed, self.all.len(), "the index has each reader once");
     }
 
     pub fn len(&self) -> usize {

@@ -3,7 +3,8 @@
 
 use super::super::{Action, Cause, FrameId, PageId, Priority, ToCache, send_cache};
 use super::Home;
-use super::entry::{Entry, Request, RequestKind, Transaction};
+use super::entry::{Entry, Transaction};
+use super::request::{Request, RequestKind};
 use crate::{Rank, Space, Violation};
 use alloc::vec::Vec;
 
@@ -82,6 +83,7 @@ impl Entry {
         let before = self.waiting.len();
         self.waiting.retain(|request| request.kind != RequestKind::Recall);
         let ended = before - self.waiting.len();
+        debug_assert!(self.dirty_owner.is_some(), "{page:?} was not written, so its dirty owner keeps the bytes");
         actions.extend((0..ended).map(|_| Action::Recalled { page, cause: Some(cause) }));
     }
 }

@@ -14,6 +14,7 @@ impl Shape {
     }
 
     pub(super) fn gather_all_round(&self, at: u32) -> Round {
+        debug_assert!(at < self.gather_all_rounds(), "round {at} is one of {}", self.gather_all_rounds());
         if self.is_small() { self.bruck_round(at) } else { self.ring_round(at) }
     }
 

@@ -45,6 +45,7 @@ impl Shape {
     }
 
     pub(super) fn reduce_round(&self, at: u32) -> Round {
+        debug_assert!(at < self.reduce_rounds(), "round {at} is one of the reduction's");
         let mut round = Round::default();
         let part = |at| segment(at, self.operand_bytes(), self.block_bytes);
         let result = self.slot(0);

@@ -28,6 +28,7 @@ impl Shape {
     }
 
     pub(super) fn broadcast_round(&self, at: u32) -> Round {
+        debug_assert!(at < self.broadcast_rounds(), "round {at} is one of the broadcast's");
         let is_root = self.me == self.root;
         let mut round = Round::default();
         // A reduction's result is in the root's destination as well.
