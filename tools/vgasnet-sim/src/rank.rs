@@ -258,7 +258,7 @@ impl VirtualRank {
                 break;
             }
         }
-        let _ = self.engine.take_event();
+        let _ = self.engine.take_news();
         self.look_at_barrier()
     }
 
