@@ -109,10 +109,9 @@ impl OpenFiles {
         files.map(|(_, file)| file.unwritten.len() as u32).sum()
     }
 
-    /// Why a page could not be written, if it could not.
+    /// Why a page could not be written, if it could not, and its file still refuses writes.
     pub fn unwritten_because(&self, page: PageId) -> Option<Cause> {
-        let file = self.files.get(&page.space).filter(|file| file.unwritten.contains(&page))?;
-        Some(file.state.refusal().unwrap_or(Cause(0)))
+        self.files.get(&page.space).filter(|file| file.unwritten.contains(&page))?.state.refusal()
     }
 
     /// Why pages of a file could not be written, if some could not.
