@@ -57,7 +57,7 @@ impl Files {
     /// part.
     ///
     /// # Errors
-    /// Some data could not be written. All other data is written.
+    /// Some data could not be written. The other data was tried as well.
     pub fn rescue(&self, file: &SharedFile) -> Result<(), FileError> {
         // Nobody else writes the file before this rank, too, has handed it over.
         let _not_handed_over = file.ending().begin();

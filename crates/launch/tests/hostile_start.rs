@@ -155,16 +155,17 @@ fn time(stage: &Stage, part: &str, owner: u32, kind: &str, is_in_the_way: bool) 
     stage.open_gate(launcher)
 }
 
+/// A loaded machine delays one start or another. An attack that works delays each.
+const TRIES: usize = 3;
+
 /// Attackers also take processor time, so the bound is relative to a job with as many attackers on a missing socket.
 fn held_up(name: &str, part: &str, owner: u32) {
     let Some(stage) = Stage::set(name) else { return };
     for kind in ["silent", "garbage", "half", "flooding"] {
-        // A loaded machine delays one start or another. An attack that works delays each.
-        let tries = 3;
         let try_both = || [false, true].map(|is_in_the_way| time(&stage, part, owner, kind, is_in_the_way));
         let delay = |[beside, took]: &[Duration; 2]| took.saturating_sub(*beside);
         let mut times = try_both();
-        for _ in 1..tries {
+        for _ in 1..TRIES {
             if delay(&times) >= DELAY_MAX {
                 times = try_both();
             }

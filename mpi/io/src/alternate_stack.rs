@@ -15,9 +15,14 @@ struct AlternateStack {
 impl Drop for AlternateStack {
     fn drop(&mut self) {
         let none = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
-        // SAFETY: the thread ends, not by a handler on this stack: the kernel refuses to change it then, and it stays.
+        // SAFETY: there is room for the answer. The thread ends. If it does so in a handler on this stack, the kernel
+        // refuses to change the stack, and it stays.
         unsafe {
-            if libc::sigaltstack(&none, ptr::null_mut()) == 0 {
+            let mut now: libc::stack_t = std::mem::zeroed();
+            let is_known = libc::sigaltstack(ptr::null(), &mut now) == 0;
+            // The program may have set a stack of its own meanwhile.
+            let is_used = (self.start.addr()..self.start.addr() + self.bytes).contains(&now.ss_sp.addr());
+            if is_known && (!is_used || libc::sigaltstack(&none, ptr::null_mut()) == 0) {
                 libc::munmap(self.start, self.bytes);
             }
         }

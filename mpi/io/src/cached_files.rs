@@ -217,15 +217,15 @@ pub fn has_closing() -> bool {
     !closing().is_empty()
 }
 
+/// Whether calls find the file.
+pub fn is_open(file: &Arc<CachedFile>) -> bool {
+    let files = FILES.read().unwrap_or_else(PoisonError::into_inner);
+    files.get(&file.handle).is_some_and(|known| Arc::ptr_eq(known, file))
+}
+
 /// Whether the file is being closed.
 pub fn is_closing(file: &Arc<CachedFile>) -> bool {
     closing().iter().any(|known| Arc::ptr_eq(known, file))
-}
-
-/// Whether the file is open, or being closed.
-pub fn is_known(file: &Arc<CachedFile>) -> bool {
-    let files = FILES.read().unwrap_or_else(PoisonError::into_inner);
-    files.values().chain(closing().iter()).any(|known| Arc::ptr_eq(known, file))
 }
 
 /// Calls no longer find it.

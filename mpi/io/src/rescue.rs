@@ -303,10 +303,10 @@ fn write_twice(files: &[Arc<CachedFile>], end: Instant, done: &Sender<Step>) {
     running::library().into_iter().for_each(Library::note_rescue);
 }
 
-/// A file that is closed meanwhile is written as well, or the program has been told.
+/// Writes a file. If the program closes it meanwhile, the close writes it, or tells the program.
 fn rescue(file: &Arc<CachedFile>, end: Instant) -> bool {
-    file.library.rescue(file.file).is_ok()
-        || is_closing(file) && until(end, || (!cached_files::is_known(file)).then_some(())).is_some()
+    let is_closed = || !cached_files::is_open(file) && until(end, || (!is_closing(file)).then_some(())).is_some();
+    file.library.rescue(file.file).is_ok() || is_closed()
 }
 
 /// Has the other ranks rescue their files, and waits for them.
