@@ -168,7 +168,7 @@ impl Sleepers {
             signals.except(|| futex::wait_for(&slot.turn, turn, time_left(end)));
         }
         let (all, here) = (self.asleep.fetch_sub(1, Ordering::SeqCst), slot.asleep.fetch_sub(1, Ordering::SeqCst));
-        debug_assert!(all >= here && here > 0, "a thread that slept was counted");
+        debug_assert!(all > 0 && here > 0, "a thread that slept was counted");
         slot.offers.swap(0, Ordering::SeqCst) > 0
     }
 }
