@@ -153,14 +153,15 @@ pub(super) trait Function {
 /// `to` is null, or valid for `len` bytes.
 #[inline(always)]
 pub(super) unsafe fn get<F: Function>(to: *mut c_void, rank: u32, from: *mut c_void, len: usize) -> c_int {
+    /// Of other lengths than 8 bytes.
     #[inline(never)]
-    unsafe extern "C" fn of_4_bytes<F: Function>(to: *mut c_void, rank: u32, from: *mut c_void) -> c_int {
-        // SAFETY: `to` is null, or valid for 4 bytes.
+    unsafe extern "C" fn of_any_bytes<F: Function>(to: *mut c_void, rank: u32, from: *mut c_void, len: usize) -> c_int {
+        // SAFETY: `to` is null, or valid for `len` bytes.
         unsafe {
-            if SHORTCUT.get_number_to::<u32>(to.cast(), rank, from.addr()) {
+            if len == 4 && SHORTCUT.get_number_to::<u32>(to.cast(), rank, from.addr()) {
                 return 0;
             }
-            get_slowly::<F>(to, rank, from, size_of::<u32>())
+            get_slowly::<F>(to, rank, from, len)
         }
     }
     #[inline(never)]
@@ -170,19 +171,17 @@ pub(super) unsafe fn get<F: Function>(to: *mut c_void, rank: u32, from: *mut c_v
     }
     // SAFETY: `to` is null, or valid for `len` bytes.
     unsafe {
-        match len {
-            VALUE_BYTES if SHORTCUT.get_number_to::<u64>(to.cast(), rank, from.addr()) => 0,
-            VALUE_BYTES => of_8_bytes::<F>(to, rank, from),
-            4 => of_4_bytes::<F>(to, rank, from),
-            _ => get_slowly::<F>(to, rank, from, len),
+        if len != VALUE_BYTES {
+            return of_any_bytes::<F>(to, rank, from, len);
         }
+        if SHORTCUT.get_number_to::<u64>(to.cast(), rank, from.addr()) { 0 } else { of_8_bytes::<F>(to, rank, from) }
     }
 }
 
 #[inline(never)]
 unsafe extern "C" fn get_slowly<F: Function>(to: *mut c_void, rank: u32, from: *mut c_void, len: usize) -> c_int {
     let remote = Remote { rank, address: from.addr(), len_bytes: len };
-    enter(F::NAME, || {
+    enter(F::NAME, move || {
         preconditions::check_buffer(to, len)?;
         // SAFETY: `to` is null, or valid for `len` bytes.
         Ok(unsafe { opened()?.ops().transfer(Operation::Get(to.cast()), remote) }?)
@@ -231,7 +230,7 @@ pub(super) unsafe fn put<F: Function>(rank: u32, to: *mut c_void, from: *const c
 #[inline(never)]
 unsafe extern "C" fn put_slowly<F: Function>(rank: u32, to: *mut c_void, from: *const c_void, len: usize) -> c_int {
     let remote = Remote { rank, address: to.addr(), len_bytes: len };
-    enter(F::NAME, || {
+    enter(F::NAME, move || {
         preconditions::check_buffer(from, len)?;
         // SAFETY: `from` is null, or valid for `len` bytes.
         Ok(unsafe { opened()?.ops().transfer(Operation::Put(from.cast()), remote) }?)
@@ -253,7 +252,7 @@ pub(super) unsafe fn get_value<F: Function>(rank: u32, from: *mut c_void, len: u
     }
     #[inline(never)]
     unsafe extern "C" fn slowly<F: Function>(rank: u32, from: *mut c_void, len: usize) -> u64 {
-        enter(F::NAME, || {
+        enter(F::NAME, move || {
             opened()?;
             let mut value = 0;
             let get = Operation::Get(low_order_bytes(&raw mut value, len)?);

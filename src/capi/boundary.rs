@@ -9,6 +9,7 @@ use std::fmt::Display;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use vgasnet_settings::UserError;
+use vgasnet_sys::alternate_stack::{is_on_segment, off_the_segment};
 use vgasnet_sys::set_errno;
 
 /// The reason for refusing a call.
@@ -96,9 +97,24 @@ impl Answer for usize {}
 impl Answer for *const c_char {}
 impl<T> Answer for *mut T {}
 
-/// Runs the body of a function of the C interface.
+/// Runs the body of a function of the C interface, on a stack outside of the segment. The body owns its variables: under
+/// a lock of the library no page of the segment is touched.
 #[inline(always)]
-pub(super) fn enter<T: Answer>(call: &'static str, body: impl FnOnce() -> Result<T, Refusal>) -> T {
+pub(super) fn enter<T: Answer>(call: &'static str, body: impl FnOnce() -> Result<T, Refusal> + 'static) -> T {
+    if is_on_segment() {
+        return enter_elsewhere(call, body);
+    }
+    run(call, body)
+}
+
+#[cold]
+#[inline(never)]
+fn enter_elsewhere<T: Answer>(call: &'static str, body: impl FnOnce() -> Result<T, Refusal>) -> T {
+    off_the_segment(move || run(call, body))
+}
+
+#[inline(always)]
+fn run<T: Answer>(call: &'static str, body: impl FnOnce() -> Result<T, Refusal>) -> T {
     // A panicking body may leave broken state behind, but the process ends before anything uses it.
     match panic::catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(answer)) => answer,
@@ -110,40 +126,64 @@ pub(super) fn enter<T: Answer>(call: &'static str, body: impl FnOnce() -> Result
 /// Defines functions of the C interface. The body is a `Result<T, Refusal>`. Functions that differ
 /// only in their names share it. A number of items follows the type of a pointer that leads to more than one, or to none
 /// that this call may use: `to: *mut c_void [len], place: *mut EventPointer [0]`. See [`super::preconditions`].
+///
+/// A function with `hit (condition) => answer` gives this answer if the condition holds. Its body is a function of its
+/// own then, so that a hit saves no registers.
 macro_rules! entry_points {
-    (@one unsafe $name:ident ($($argument:ident: $type:ty $([$items:expr])?),* $(,)?) [$($result:tt)*] $body:block) => {
+    (@one unsafe $name:ident ($($argument:ident: $type:ty $([$items:expr])?),* $(,)?) [$($result:tt)*] [] $body:block) => {
         /// See the header, in `include/`.
         ///
         /// # Safety
         /// Each pointer is null, or valid for as many bytes and as long as the header documents.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) $($result)* {
-            // SAFETY: each pointer is null or valid as the header documents. The body checks the pointers for null
-            // where the header forbids null. The functions it calls need no more.
-            crate::capi::boundary::enter(stringify!($name), || unsafe {
-                if crate::capi::preconditions::are_checked() {
-                    use crate::capi::preconditions::{self, Argument};
-                    preconditions::check(&[$($argument.seen(&[$(preconditions::items($items))?])),*])?;
-                }
-                $body
-            })
+            entry_points!(@checked $name ($($argument $([$items])?),*) $body)
         }
     };
-    (@one safe $name:ident ($($argument:ident: $type:ty),* $(,)?) [$($result:tt)*] $body:block) => {
+    (@checked $name:ident ($($argument:ident $([$items:expr])?),*) $body:block) => {
+        // SAFETY: each pointer is null or valid as the header documents. The body checks the pointers for null where the
+        // header forbids null. The functions it calls need no more.
+        crate::capi::boundary::enter(stringify!($name), move || unsafe {
+            if crate::capi::preconditions::are_checked() {
+                use crate::capi::preconditions::{self, Argument};
+                preconditions::check(&[$($argument.seen(&[$(preconditions::items($items))?])),*])?;
+            }
+            $body
+        })
+    };
+    (@one unsafe $name:ident ($($argument:ident: $type:ty $([$items:expr])?),* $(,)?) [$($result:tt)*] [$hit:expr, $answer:expr]
+        $body:block) => {
+        /// See the header, in `include/`.
+        ///
+        /// # Safety
+        /// Each pointer is null, or valid for as many bytes and as long as the header documents.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: $type),*) $($result)* {
+            /// # Safety
+            /// As for the function around it.
+            #[inline(never)]
+            unsafe extern "C" fn miss($($argument: $type),*) $($result)* {
+                entry_points!(@checked $name ($($argument $([$items])?),*) $body)
+            }
+            // SAFETY: each pointer is null or valid as the header documents.
+            unsafe { if $hit { $answer } else { miss($($argument),*) } }
+        }
+    };
+    (@one safe $name:ident ($($argument:ident: $type:ty),* $(,)?) [$($result:tt)*] [] $body:block) => {
         /// See the header, in `include/`.
         #[unsafe(no_mangle)]
         pub extern "C" fn $name($($argument: $type),*) $($result)* {
-            crate::capi::boundary::enter(stringify!($name), || $body)
+            crate::capi::boundary::enter(stringify!($name), move || $body)
         }
     };
-    (@each $kind:ident [$($name:ident)+] $arguments:tt $result:tt $body:block) => {
-        $(entry_points!(@one $kind $name $arguments $result $body);)+
+    (@each $kind:ident [$($name:ident)+] $arguments:tt $result:tt $hit:tt $body:block) => {
+        $(entry_points!(@one $kind $name $arguments $result $hit $body);)+
     };
-    ($(unsafe fn $($name:ident)|+ ($($arguments:tt)*) $(-> $result:ty)? $body:block)*) => {
-        $(entry_points!(@each unsafe [$($name)+] ($($arguments)*) [$(-> $result)?] $body);)*
+    ($(unsafe fn $($name:ident)|+ ($($arguments:tt)*) $(-> $result:ty)? $(, hit ($hit:expr) => $answer:expr;)? $body:block)*) => {
+        $(entry_points!(@each unsafe [$($name)+] ($($arguments)*) [$(-> $result)?] [$($hit, $answer)?] $body);)*
     };
     ($(fn $($name:ident)|+ ($($arguments:tt)*) $(-> $result:ty)? $body:block)*) => {
-        $(entry_points!(@each safe [$($name)+] ($($arguments)*) [$(-> $result)?] $body);)*
+        $(entry_points!(@each safe [$($name)+] ($($arguments)*) [$(-> $result)?] [] $body);)*
     };
 }
 pub(super) use entry_points;
@@ -306,8 +346,8 @@ mod tests {
                 });
             }
             for i in 0..20_000 {
-                let line = || UserError::new(format!("full {i}"));
-                let refused = || -> Result<c_int, Refusal> { Err(Refusal::by_system(libc::ENOSPC, line())) };
+                let line = move || UserError::new(format!("full {i}"));
+                let refused = move || -> Result<c_int, Refusal> { Err(Refusal::by_system(libc::ENOSPC, line())) };
                 assert_eq!(enter("vgasnet_file_sync", refused), ERR_IO);
                 assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(libc::ENOSPC), "{i}");
             }

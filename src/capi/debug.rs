@@ -93,7 +93,7 @@ pub unsafe extern "C" fn vgasnet_debug_read(to: *mut c_void, from: *const c_void
 /// As [`vgasnet_debug_read`].
 unsafe extern "C" fn vgasnet_debug_read_body_(to: *mut c_void, from: *const c_void, len_bytes: usize) -> c_int {
     // SAFETY: `to` is valid for `len_bytes`, as the header documents.
-    let code = enter("vgasnet_debug_read", || unsafe { read(to, from, len_bytes) });
+    let code = enter("vgasnet_debug_read", move || unsafe { read(to, from, len_bytes) });
     vgasnet_debug_layout.code.store(code as u64, Ordering::Release);
     code
 }

@@ -24,7 +24,7 @@ unsafe extern "C" {
 }
 
 extern "C" fn at_process_end(status: c_int, _: *mut c_void) {
-    boundary::enter("exit", || {
+    boundary::enter("exit", move || {
         job::on_process_exit(status);
         Ok(())
     });

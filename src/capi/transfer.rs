@@ -58,17 +58,13 @@ blocking! {
 entry_points! {
     unsafe fn vgasnet_get_nb | vgasnet_get_nb_bulk(
         to: *mut c_void [len], node: u32, from: *mut c_void, len: usize,
-    ) -> OperationPointer {
-        if get_number(to, node, from, len) {
-            return Ok(to_pointer(None));
-        }
+    ) -> OperationPointer, hit (get_number(to, node, from, len)) => to_pointer(None); {
         Ok(to_pointer(start(Operation::Get(to.cast()), at(node, from, len))?))
     }
 
-    unsafe fn vgasnet_get_nbi | vgasnet_get_nbi_bulk(to: *mut c_void [len], node: u32, from: *mut c_void, len: usize) {
-        if get_number(to, node, from, len) {
-            return Ok(());
-        }
+    unsafe fn vgasnet_get_nbi | vgasnet_get_nbi_bulk(
+        to: *mut c_void [len], node: u32, from: *mut c_void, len: usize,
+    ), hit (get_number(to, node, from, len)) => (); {
         start_implicit(Operation::Get(to.cast()), at(node, from, len))
     }
 }
@@ -77,17 +73,15 @@ entry_points! {
 macro_rules! started_puts {
     ($($explicit:ident $implicit:ident $operation:ident)*) => {
         entry_points! {$(
-            unsafe fn $explicit(node: u32, to: *mut c_void, from: *mut c_void [len], len: usize) -> OperationPointer {
-                if put_number(node, to, from, len) {
-                    return Ok(to_pointer(None));
-                }
+            unsafe fn $explicit(
+                node: u32, to: *mut c_void, from: *mut c_void [len], len: usize,
+            ) -> OperationPointer, hit (put_number(node, to, from, len)) => to_pointer(None); {
                 Ok(to_pointer(start(Operation::$operation(from.cast()), at(node, to, len))?))
             }
 
-            unsafe fn $implicit(node: u32, to: *mut c_void, from: *mut c_void [len], len: usize) {
-                if put_number(node, to, from, len) {
-                    return Ok(());
-                }
+            unsafe fn $implicit(
+                node: u32, to: *mut c_void, from: *mut c_void [len], len: usize,
+            ), hit (put_number(node, to, from, len)) => (); {
                 start_implicit(Operation::$operation(from.cast()), at(node, to, len))
             }
         )*}
@@ -121,25 +115,22 @@ fn put_of(value: &u64, len: usize) -> Result<Operation, Refusal> {
 }
 
 entry_points! {
-    unsafe fn vgasnet_put_val(node: u32, to: *mut c_void, value: u64, len: usize) {
-        if put_value(node, to, value, len) {
-            return Ok(());
-        }
+    unsafe fn vgasnet_put_val(
+        node: u32, to: *mut c_void, value: u64, len: usize,
+    ), hit (put_value(node, to, value, len)) => (); {
         opened()?;
         transfer(put_of(&value, len)?, at(node, to, len))
     }
 
-    unsafe fn vgasnet_put_nb_val(node: u32, to: *mut c_void, value: u64, len: usize) -> OperationPointer {
-        if put_value(node, to, value, len) {
-            return Ok(to_pointer(None));
-        }
+    unsafe fn vgasnet_put_nb_val(
+        node: u32, to: *mut c_void, value: u64, len: usize,
+    ) -> OperationPointer, hit (put_value(node, to, value, len)) => to_pointer(None); {
         Ok(to_pointer(start(put_of(&value, len)?, at(node, to, len))?))
     }
 
-    unsafe fn vgasnet_put_nbi_val(node: u32, to: *mut c_void, value: u64, len: usize) {
-        if put_value(node, to, value, len) {
-            return Ok(());
-        }
+    unsafe fn vgasnet_put_nbi_val(
+        node: u32, to: *mut c_void, value: u64, len: usize,
+    ), hit (put_value(node, to, value, len)) => (); {
         start_implicit(put_of(&value, len)?, at(node, to, len))
     }
 }

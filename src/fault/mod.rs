@@ -8,7 +8,7 @@
 //!   lock, and the library has its own allocator. The thread holds no lock of the library: under those no client memory
 //!   is touched.
 //! - A thread in a signal handler of the client leaves a request for the helper thread and sleeps: the handler may have
-//!   interrupted the library. So does a thread on an alternate stack, which may be small. Such a thread takes no lock and
+//!   interrupted the library. So does a thread on an alternate stack of the client's that is small. Such a thread takes no lock and
 //!   allocates nothing. In a job on several hosts every miss goes this way, because the thread may hold the locks of MPI
 //!   or GASNet. If it holds MPI's, the helper cannot get the page, and the rank ends with an error line (`stuck.rs`).
 
@@ -40,12 +40,13 @@ use vgasnet_memory::{MAPPED_BLOCK_BYTES, PageAccess, SegmentView};
 use vgasnet_protocol::coherence::Access;
 use vgasnet_settings::UserError;
 use vgasnet_stats::{self as stats, Row};
+use vgasnet_sys::alternate_stack::{self, note_stack};
 use vgasnet_sys::children::WipedInChildren;
 use vgasnet_sys::client_signals::{Handler, call_before_handlers, chain, install as install_handlers, take_default};
 use vgasnet_sys::io;
 use vgasnet_sys::observers::is_traced;
 use vgasnet_sys::signal_mask::with_signals_of;
-use vgasnet_sys::{is_disturbed_at, keep_errno};
+use vgasnet_sys::{keep_errno, was_disturbed};
 use waiting::{Frame, WaitSlot, left_behind, let_go};
 
 /// The rank's part in a fault, for the handlers.
@@ -80,6 +81,7 @@ pub fn install(view: Arc<SegmentView>, driver: Arc<Driver>, guard_end: usize) ->
     STATE.wipe(forget_state);
     STATE.store(state, Ordering::Release);
     const HANDLERS: [(c_int, Handler); 2] = [(libc::SIGSEGV, on_segv), (libc::SIGTRAP, on_trap)];
+    alternate_stack::prepare();
     call_before_handlers(on_client_handler);
     install_handlers(&HANDLERS, on_synchronous)?;
     io::keep_from_kernel(segment.base, segment.size_bytes);
@@ -213,13 +215,13 @@ unsafe fn access_of(_context: *mut c_void) -> Option<Access> {
     None
 }
 
-/// Whether the faulting thread may take the library's locks, and is not on an alternate stack, which may be small.
+/// Whether the faulting thread may take the library's locks, and its stack has room for that.
 ///
 /// # Safety
 /// `context` is the ucontext of the calling signal handler.
 unsafe fn may_drive(context: *mut c_void) -> bool {
     // SAFETY: `context` is the ucontext of the calling handler.
-    !unsafe { Frame::of(context) }.is_on_alternate_stack && !is_disturbed_at(context.addr())
+    unsafe { Frame::of(context).has_room && !was_disturbed(context) }
 }
 
 impl FaultState {
@@ -241,6 +243,8 @@ impl FaultState {
             // SAFETY: `info` and `context` are the SIGSEGV handler's, from the kernel.
             return unsafe { chain(libc::SIGSEGV, info, context) };
         }
+        // SAFETY: `context` is the ucontext of the handler of SIGSEGV.
+        unsafe { note_stack(context) };
         let index = self.view.index_of(address);
         // SAFETY: `context` is the ucontext of the handler of SIGSEGV.
         let told = unsafe { access_of(context) };

@@ -13,11 +13,16 @@ use vgasnet_engine::request::Fault;
 use vgasnet_protocol::coherence::Access;
 use vgasnet_sys::{THREAD_TABLE_LEN, places_of_thread, thread_key};
 
+/// Bytes of an alternate stack that a thread needs to drive the engine: several times what it was seen to use.
+const DRIVING_BYTES: usize = 64 << 10;
+
 /// Position of a SIGSEGV handler's frame.
 #[derive(Clone, Copy)]
 pub(super) struct Frame {
     address: usize,
-    pub(super) is_on_alternate_stack: bool,
+    is_on_alternate_stack: bool,
+    /// Whether the stack has room to drive the engine. An alternate one of the client's may be small.
+    pub(super) has_room: bool,
 }
 
 impl Frame {
@@ -27,7 +32,9 @@ impl Frame {
         // SAFETY: `context` is a ucontext. Its stack is the alternate one of this thread, if it has one.
         let stack = unsafe { (*context.cast::<libc::ucontext_t>()).uc_stack };
         let (address, start) = (context.addr(), stack.ss_sp.addr());
-        Frame { address, is_on_alternate_stack: (start..start + stack.ss_size).contains(&address) }
+        let is_on_alternate_stack = (start..start + stack.ss_size).contains(&address);
+        let has_room = !is_on_alternate_stack || address - start >= DRIVING_BYTES;
+        Frame { address, is_on_alternate_stack, has_room }
     }
 
     /// Whether the thread has left this frame for good, given the frame `now` of its present handler. Stacks grow
@@ -54,7 +61,7 @@ pub(super) struct WaitSlot {
 // SAFETY: all other fields are atomic, and the frame belongs to the thread that has taken the fault.
 unsafe impl Sync for WaitSlot {}
 
-const NO_FRAME: Frame = Frame { address: 0, is_on_alternate_stack: false };
+const NO_FRAME: Frame = Frame { address: 0, is_on_alternate_stack: false, has_room: false };
 
 static PLACES: [WaitSlot; THREAD_TABLE_LEN] =
     [const { WaitSlot { fault: Fault::new(), thread: AtomicUsize::new(0), frame: Cell::new(NO_FRAME) } };
@@ -130,7 +137,7 @@ mod tests {
 
     #[test]
     fn frames_below_and_on_an_abandoned_stack_are_left() {
-        let frame = |address, is_on_alternate_stack| Frame { address, is_on_alternate_stack };
+        let frame = |address, is_on_alternate_stack| Frame { address, is_on_alternate_stack, ..NO_FRAME };
         let (own, alternate) = (|address| frame(address, false), |address| frame(address, true));
         assert!(own(10).is_left_in(own(20)) && !own(20).is_left_in(own(10)));
         assert!(alternate(10).is_left_in(alternate(10)) && !alternate(20).is_left_in(alternate(10)));

@@ -153,6 +153,7 @@ fn what_stands_in_for_the_sources_builds_clients() {
         return;
     }
     let dir = build_dir("ex-source");
+    succeed(Command::new(tree().join("source/Bootstrap")).arg("-y"));
     let mut configure = Command::new(tree().join("source/configure"));
     configure.args([
         "--disable-parsync",
@@ -165,9 +166,11 @@ fn what_stands_in_for_the_sources_builds_clients() {
     configure.args(["--with-cc=/usr/bin/cc -g", "--with-cxx=c++", "--with-cflags=-Wall"]).current_dir(&dir);
     succeed(&mut configure);
     let make = |arguments: &[&str]| succeed(Command::new("make").arg("-C").arg(&dir).args(arguments));
-    for arguments in
-        [&["-C", "udp-conduit", "udp-seq.mak", "seq", "par"][..], &["-C", "other/amudp", "amudprun"], &["all"]]
-    {
+    for arguments in [
+        &["-C", "udp-conduit", "udp-seq.mak", "seq", "par"][..],
+        &["-C", "other/amudp", "amudprun"],
+        &["all", "seq", "par", "parsync"],
+    ] {
         make(arguments);
     }
     let installed = dir.join("installed");
@@ -182,7 +185,7 @@ fn what_stands_in_for_the_sources_builds_clients() {
         let makefile = format!(
             "include {fragments}/udp-conduit/udp-par.mak\n\
              {name}-program: {source}\n\
-             \t$(GASNET_CC) $(GASNET_CPPFLAGS) $(GASNET_CFLAGS) $< -o $@ $(GASNET_LDFLAGS) $(GASNET_LIBS)\n",
+             \t$(GASNET_CC) $(GASNET_CPPFLAGS) $(GASNET_CFLAGS) $< -o $@ $(GASNET_LIBS)\n",
             fragments = fragments.display(),
             source = client("c/ex_path.c").display()
         );

@@ -228,6 +228,15 @@ fn handlers_run_while_a_load_waits_for_long() {
     }
 }
 
+/// Of threads, and of contexts that the program switches by itself.
+#[test]
+fn stacks_in_the_segment() {
+    for part in ["contexts", "moving", "threads", "signals", "own"] {
+        run_in("stacks", &[part], [small(1, 8, true, true), small(2, 8, false, true), small(3, 16, true, true)]);
+    }
+    run_in("stacks", &["remote"], [small(2, 8, true, true), small(2, 8, false, true), small(4, 16, true, false)]);
+}
+
 #[test]
 fn forked_children_are_no_ranks() {
     let args: &[&str] = if conduit() == "smp" { &["descriptors"] } else { &[] };

@@ -7,17 +7,36 @@ use std::process::Command;
 
 /// A program of `tests/mpi/`, compiled as MPI's users do.
 fn program(name: &str) -> PathBuf {
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("mpi-{name}"));
+    linked_behind(&[], name)
+}
+
+/// The same, with these libraries before the library.
+fn linked_behind(libraries: &[String], name: &str) -> PathBuf {
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("mpi-{name}-{}", libraries.len()));
     let shared = library("libvgasnet.so");
     let dir = shared.parent().expect("a library is in a directory");
     let mut command = Command::new(vgasnet_mpi::MPICC);
     command.args(["-std=c99", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror", "-O1", "-g"]);
     command.arg("-I").arg(source_dir().join("include"));
     command.arg(source_dir().join("tests/mpi").join(name).with_extension("c")).arg("-o").arg(&program);
-    command.arg("-L").arg(dir).arg("-lvgasnet").arg(format!("-Wl,--disable-new-dtags,-rpath,{}", dir.display()));
+    command
+        .args(libraries)
+        .arg("-L")
+        .arg(dir)
+        .arg("-lvgasnet")
+        .arg(format!("-Wl,--disable-new-dtags,-rpath,{}", dir.display()));
     let output = command.output().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
     assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
     program
+}
+
+/// The options by which MPI's compiler links MPI.
+fn libraries_of_mpi() -> Vec<String> {
+    let output = Command::new(vgasnet_mpi::MPICC).arg("-show").output().expect("the compiler of MPI");
+    let shown = String::from_utf8(output.stdout).expect("options");
+    let libraries: Vec<_> = shown.split_whitespace().filter(|word| word.starts_with("-l")).map(str::to_owned).collect();
+    assert!(!libraries.is_empty(), "{shown}");
+    libraries
 }
 
 /// Whether ranks run over MPI. Prints a line if not.
@@ -48,6 +67,20 @@ fn whoever_starts_mpi_and_whoever_ends_it() {
                     run(&client, &[start, end], setup).expect(0);
                 }
             }
+        }
+    }
+}
+
+/// The program's `MPI_Init` is MPI's own then, which may be called once.
+#[test]
+fn a_program_linked_with_mpi_before_the_library_may_start_mpi() {
+    if !is_over_mpi() {
+        return;
+    }
+    let client = linked_behind(&libraries_of_mpi(), "client");
+    for start in ["before", "threads-before"] {
+        for end in ["finalize", "exit"] {
+            run(&client, &[start, end], small(2, 8, true)).expect(0);
         }
     }
 }

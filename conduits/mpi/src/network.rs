@@ -211,7 +211,7 @@ fn check_threads(threads: i32, is_ours: bool) -> Result<(), ConduitError> {
     if !is_ours && threads < MULTIPLE {
         return Err(ConduitError(format!(
             "the program initialised MPI with {name}, and a thread of vgasnet calls MPI too; ask MPI_Init_thread for \
-             MPI_THREAD_MULTIPLE, or call vgasnet_init first"
+             MPI_THREAD_MULTIPLE, call vgasnet_init first, or link -lvgasnet before MPI"
         )));
     }
     Ok(())

@@ -7,6 +7,7 @@
  * Every function returns an MPI error code. A request is 8 bytes of the caller's memory, whatever its type in MPI. */
 #include <mpi.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 _Static_assert(sizeof(MPI_Request) <= 8, "a request is larger than its place in ffi.rs");
@@ -24,6 +25,16 @@ struct vgasnet_mpi_started {
 /* Messages and pages have a communicator each, so that each has all tags. */
 static MPI_Comm messages = MPI_COMM_NULL;
 static MPI_Comm pages = MPI_COMM_NULL;
+
+/* A program that finds MPI's own MPI_Init first asks for no threads. So MPI's default is changed while the program is
+ * loaded, unless the user has set one. MPI_Init_thread of MPICH has no default. */
+__attribute__((constructor)) static void ask_for_threads(void) {
+#if defined OPEN_MPI
+    setenv("OMPI_MPI_THREAD_LEVEL", "3", 0);
+#elif defined MPICH_NUMVERSION
+    setenv("MPIR_CVAR_DEFAULT_THREAD_LEVEL", "MPI_THREAD_MULTIPLE", 0);
+#endif
+}
 
 /* Whether this library started MPI. */
 static int is_started;

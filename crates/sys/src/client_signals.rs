@@ -13,7 +13,7 @@ use super::signal_changes::{Change, is_borrowed, note_process};
 use super::signal_mask::{ASYNCHRONOUS, Mask, RESERVED, SYNCHRONOUS, bit, change_mask, mask_in, to_mask};
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence};
 
 /// A signal's handler as the kernel calls it.
 pub type Handler = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
@@ -48,6 +48,9 @@ pub type OnSynchronous = unsafe fn(*mut c_void);
 
 /// Set once the library's handlers are installed.
 static ON_SYNCHRONOUS: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Whether the client's handlers run on alternate stacks.
+static ON_ALTERNATE_STACKS: AtomicBool = AtomicBool::new(false);
 
 /// Called before each handler of the client, once it is set.
 static BEFORE_HANDLERS: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
@@ -128,8 +131,9 @@ impl Wanted {
         if !self.is_handler() {
             return action(self.handler, self.flags, mask);
         }
+        let place = if ON_ALTERNATE_STACKS.load(Ordering::Relaxed) { libc::SA_ONSTACK } else { 0 };
         // A deferred signal must find the handler again, so SA_RESETHAND is left to the caller of the handler.
-        action(entry(), (self.flags | libc::SA_SIGINFO) & !libc::SA_RESETHAND, mask)
+        action(entry(), (self.flags | place | libc::SA_SIGINFO) & !libc::SA_RESETHAND, mask)
     }
 
     /// Calls the handler.
@@ -256,6 +260,23 @@ pub fn install(handlers: &'static [(c_int, Handler)], on_synchronous: OnSynchron
     // A rank installs them once.
     let _ = INSTALLED.set(handlers);
     Ok(())
+}
+
+/// The client has stacks in its segment. From now on all of its handlers run on the alternate stacks of their threads.
+/// Called in signal handlers as well: a call that interrupts another change leaves it to the next one.
+pub fn use_alternate_stacks() {
+    if ON_ALTERNATE_STACKS.load(Ordering::Relaxed) || is_borrowed() {
+        return;
+    }
+    let Some(_change) = Change::try_begin() else { return };
+    ON_ALTERNATE_STACKS.store(true, Ordering::Relaxed);
+    for signal in (1..=SIGNALS as c_int).filter(|signal| !is_own(*signal)) {
+        let Some(disposition) = disposition(signal) else { continue };
+        if exchange(signal, None).is_ok_and(|now| now.handler == entry()) {
+            // It can only fail for an invalid signal.
+            let _ = exchange(signal, Some(&disposition.read().to_kernels()));
+        }
+    }
 }
 
 /// The library's handlers; none before they are installed.

@@ -10,7 +10,7 @@
 
 use super::cancellation::CancellationGuard;
 use super::copy_guard;
-use super::frames::{Frame, stack_pointer};
+use super::frames::{Frame, interrupted_stack_pointer, stack_pointer};
 use super::signal_mask::{ASYNCHRONOUS, Mask, bit, change_mask, mask_in};
 use super::thread_table::{THREAD_TABLE_LEN, places_of_thread, thread_key};
 use std::cell::Cell;
@@ -262,8 +262,16 @@ pub fn is_disturbed() -> bool {
     is_disturbed_at(stack_pointer())
 }
 
-/// As [`is_disturbed`], for the code interrupted by a signal handler of the library: `now` is in the handler's frame.
-pub fn is_disturbed_at(now: usize) -> bool {
+/// As [`is_disturbed`], for the code interrupted by a signal handler of the library.
+///
+/// # Safety
+/// `context` is the ucontext of the calling signal handler.
+pub unsafe fn was_disturbed(context: *mut c_void) -> bool {
+    // SAFETY: `context` is as this function requires.
+    is_disturbed_at(unsafe { interrupted_stack_pointer(context) })
+}
+
+fn is_disturbed_at(now: usize) -> bool {
     let key = thread_key();
     let is_here = |slot: &Slot| slot.owner.load(Ordering::Relaxed) & !DEFERRED == key || slot.has_handler(key, now);
     UNNOTED.load(Ordering::Relaxed) > 0 || TABLE.iter().any(is_here)

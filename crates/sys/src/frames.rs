@@ -63,6 +63,21 @@ pub(super) fn stack_pointer() -> usize {
     address
 }
 
+/// End of the interrupted function's frame. The handler itself may run on another stack.
+///
+/// # Safety
+/// `context` is the ucontext of a signal handler.
+pub(super) unsafe fn interrupted_stack_pointer(context: *mut c_void) -> usize {
+    // SAFETY: `context` is a ucontext.
+    #[cfg(target_arch = "x86_64")]
+    return unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RSP as usize] } as usize;
+    // SAFETY: `context` is a ucontext.
+    #[cfg(target_arch = "aarch64")]
+    return unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.sp } as usize;
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    context.addr()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

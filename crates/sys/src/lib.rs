@@ -1,6 +1,7 @@
 //! Wrappers of the system: waiting in the kernel, the client's signals, its input and output, functions interposed
 //! before the C library's, forked children, the library's heap, debuggers and checkers.
 
+pub mod alternate_stack;
 mod cancellation;
 pub mod children;
 mod client_calls;
@@ -34,12 +35,13 @@ pub mod signal_mask;
 pub mod standard_streams;
 mod thread_end;
 mod thread_table;
+mod threads;
 
 pub use cancellation::CancellationGuard;
 pub use client_calls::{call_client, tell_of_exceptions};
 pub use copy_guard::{CopyGuard, has_raised_copy};
 pub use copying::copy_bytes;
-pub use deferred_signals::{SignalGuard, Signalproof, is_disturbed, is_disturbed_at};
+pub use deferred_signals::{SignalGuard, Signalproof, is_disturbed, was_disturbed};
 pub use errno::{keep_errno, last_errno, set_errno};
 pub use mapped::is_mapped;
 pub use peer_memory::{Process, ReadError, let_descendants_read};

@@ -43,12 +43,27 @@ pub(super) struct Change {
 impl Change {
     pub(super) fn begin() -> Change {
         let before = block_all();
-        let has_taken = FORKING.load(Ordering::Relaxed) != thread_key();
+        let has_taken = !is_forking();
         if has_taken {
             CHANGING.lock();
         }
         Change { before, has_taken }
     }
+
+    /// As [`Change::begin`], unless another change is in progress, which this thread may have interrupted.
+    pub(super) fn try_begin() -> Option<Change> {
+        let before = block_all();
+        let has_taken = !is_forking() && CHANGING.try_lock();
+        if !has_taken {
+            change_mask(libc::SIG_SETMASK, Some(before));
+        }
+        has_taken.then_some(Change { before, has_taken })
+    }
+}
+
+/// Whether this thread forks, and so excludes other threads' changes.
+fn is_forking() -> bool {
+    FORKING.load(Ordering::Relaxed) == thread_key()
 }
 
 impl Drop for Change {

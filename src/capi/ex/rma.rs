@@ -100,7 +100,7 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_GetBlocking(
         from: *mut c_void,
         len: usize,
     ) -> c_int {
-        enter(This::NAME, || {
+        enter(This::NAME, move || {
             preconditions::check_buffer(to, len)?;
             // SAFETY: `team` is null, a pair, or has been the handle of an object. `to` is null, or valid for `len`
             // bytes.
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_PutBlocking(
         from: *const c_void,
         len: usize,
     ) -> c_int {
-        enter(This::NAME, || {
+        enter(This::NAME, move || {
             preconditions::check_buffer(from, len)?;
             // SAFETY: `team` is null, a pair, or has been the handle of an object. `from` is null, or valid for `len`
             // bytes.
@@ -177,7 +177,7 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_GetBlockingVal(
     }
     #[inline(never)]
     unsafe extern "C" fn of_team(team: *const Team, rank: u32, from: *mut c_void, len: usize) -> u64 {
-        enter(This::NAME, || {
+        enter(This::NAME, move || {
             let mut value = 0;
             // SAFETY: the value has `len` bytes, which is checked. The team is as the function above requires.
             unsafe { get_any(low_order_bytes(&raw mut value, len)?, remote(team, rank, from, len)?) }?;
@@ -223,19 +223,13 @@ impl Source {
 entry_points! {
     unsafe fn vgasnet_ex_RMA_GetNB(
         team: *const Team, to: *mut c_void [len], rank: u32, from: *mut c_void, len: usize, _flags: u32,
-    ) -> EventPointer {
-        if get_number(team, to, rank, from, len) {
-            return Ok(pointer(None));
-        }
+    ) -> EventPointer, hit (get_number(team, to, rank, from, len)) => pointer(None); {
         Ok(pointer(start(Operation::Get(to.cast()), remote(team, rank, from, len)?)?))
     }
 
     unsafe fn vgasnet_ex_RMA_GetNBI(
         team: *const Team, to: *mut c_void [len], rank: u32, from: *mut c_void, len: usize, _flags: u32,
-    ) -> Outcome {
-        if get_number(team, to, rank, from, len) {
-            return Ok(Outcome::DONE);
-        }
+    ) -> Outcome, hit (get_number(team, to, rank, from, len)) => Outcome::DONE; {
         start_implicit(Operation::Get(to.cast()), remote(team, rank, from, len)?)
     }
 
@@ -296,10 +290,7 @@ entry_points! {
 
     unsafe fn vgasnet_ex_RMA_PutBlockingVal(
         team: *const Team, rank: u32, to: *mut c_void, value: u64, len: usize, _flags: u32,
-    ) -> Outcome {
-        if put_value(team, rank, to, value, len) {
-            return Ok(Outcome::DONE);
-        }
+    ) -> Outcome, hit (put_value(team, rank, to, value, len)) => Outcome::DONE; {
         let from = low_order_bytes((&raw const value).cast_mut(), len)?;
         transfer(Operation::Put(from), remote(team, rank, to, len)?)?;
         Ok(Outcome::DONE)
@@ -307,20 +298,14 @@ entry_points! {
 
     unsafe fn vgasnet_ex_RMA_PutNBVal(
         team: *const Team, rank: u32, to: *mut c_void, value: u64, len: usize, _flags: u32,
-    ) -> EventPointer {
-        if put_value(team, rank, to, value, len) {
-            return Ok(pointer(None));
-        }
+    ) -> EventPointer, hit (put_value(team, rank, to, value, len)) => pointer(None); {
         let from = low_order_bytes((&raw const value).cast_mut(), len)?;
         Ok(pointer(start(Operation::PutNow(from), remote(team, rank, to, len)?)?))
     }
 
     unsafe fn vgasnet_ex_RMA_PutNBIVal(
         team: *const Team, rank: u32, to: *mut c_void, value: u64, len: usize, _flags: u32,
-    ) -> Outcome {
-        if put_value(team, rank, to, value, len) {
-            return Ok(Outcome::DONE);
-        }
+    ) -> Outcome, hit (put_value(team, rank, to, value, len)) => Outcome::DONE; {
         let from = low_order_bytes((&raw const value).cast_mut(), len)?;
         start_implicit(Operation::PutNow(from), remote(team, rank, to, len)?)
     }

@@ -91,6 +91,8 @@ impl Driver {
     }
 
     fn wait_for(&self, done: &dyn Fn() -> bool, awaited: Awaited, end: Option<Instant>) {
+        // A thread may be older than the library, and switch to a context with a stack in the segment.
+        sys::alternate_stack::prepare();
         let callers = self.callers.for_this_thread();
         let mut rounds = 0_u32;
         if sys::has_raised_copy() {

@@ -27,6 +27,13 @@ pub fn keep_from_kernel(base: usize, size_bytes: usize) {
     SIZE_BYTES.store(size_bytes, Ordering::Release);
 }
 
+/// Whether the address is the segment's.
+#[inline(always)]
+pub(super) fn is_in_segment(address: usize) -> bool {
+    let size_bytes = SIZE_BYTES.load(Ordering::Acquire);
+    address.wrapping_sub(BASE.load(Ordering::Relaxed)) < size_bytes
+}
+
 /// Whether the range overlaps the segment.
 #[inline(always)]
 fn touches(memory: *const c_void, len_bytes: usize) -> bool {
@@ -35,7 +42,8 @@ fn touches(memory: *const c_void, len_bytes: usize) -> bool {
     size_bytes > 0 && (address.wrapping_sub(base) < size_bytes || base.wrapping_sub(address) < len_bytes)
 }
 
-/// Whether some of these vectors overlap the segment. Vectors that the kernel refuses do not count.
+/// Whether these vectors lie in the segment, or the memory of some overlaps it. Vectors that the kernel refuses do not
+/// count.
 ///
 /// # Safety
 /// `vectors` is valid for reads of `count` vectors.
@@ -46,7 +54,8 @@ unsafe fn touch(vectors: *const libc::iovec, count: usize) -> bool {
     // SAFETY: there are as many.
     let vectors = unsafe { slice(vectors, count) };
     let is_refused = vectors.iter().any(|vector| isize::try_from(vector.iov_len).is_err());
-    !is_refused && vectors.iter().any(|vector| touches(vector.iov_base, vector.iov_len))
+    let are_inside = touches(vectors.as_ptr().cast(), size_of_val(vectors));
+    !is_refused && (are_inside || vectors.iter().any(|vector| touches(vector.iov_base, vector.iov_len)))
 }
 
 /// # Safety

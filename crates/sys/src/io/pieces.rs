@@ -1,6 +1,7 @@
 //! Copies bytes between a segment and calls that need ordinary memory, piece by piece.
 
 use super::{BASE, SIZE_BYTES, touches};
+use crate::alternate_stack::off_the_segment;
 use crate::copy_bytes;
 use crate::errno::{keep_errno, set_errno};
 use libc::iovec;
@@ -163,15 +164,19 @@ impl Piece {
 
 /// Replaces one call on `memory` by calls on ordinary memory. `call` gets vectors, and the number of bytes carried
 /// before. It returns how many of the vectors' bytes it has carried, or a negative number with errno set. The result is
-/// that of one call on all of the memory.
+/// that of one call on all of the memory. It runs on a stack outside of the segment, since the heap has a lock, and the
+/// kernel may read variables of `call`.
 ///
 /// # Safety
 /// The parts of the memory in the segment may be loaded from or stored to.
-pub(super) unsafe fn carry(
-    memory: &[iovec],
-    rules: SplitRules,
-    mut call: impl FnMut(&[iovec], usize) -> isize,
-) -> isize {
+pub(super) unsafe fn carry(memory: &[iovec], rules: SplitRules, call: impl FnMut(&[iovec], usize) -> isize) -> isize {
+    // SAFETY: as this function requires.
+    off_the_segment(|| unsafe { carry_here(memory, rules, call) })
+}
+
+/// # Safety
+/// As for [`carry`].
+unsafe fn carry_here(memory: &[iovec], rules: SplitRules, mut call: impl FnMut(&[iovec], usize) -> isize) -> isize {
     let needed = || {
         let in_segment = parts(memory).filter(|part| part.is_in_segment);
         in_segment.fold(0, |used: usize, part| place(used, &part).saturating_add(part.len_bytes))

@@ -84,6 +84,16 @@ unsafe fn receive_message(socket: c_int, memory: &[iovec], message: &mut msghdr,
     }
 }
 
+/// Whether the message lies in the segment, or memory of its bytes does.
+///
+/// # Safety
+/// The message has as many vectors as it says.
+unsafe fn touches_segment(message: &msghdr) -> bool {
+    // SAFETY: there are as many vectors.
+    touches(std::ptr::from_ref(message).cast(), size_of::<msghdr>())
+        || unsafe { touch(message.msg_iov, message.msg_iovlen) }
+}
+
 /// As POSIX `send`.
 ///
 /// # Safety
@@ -171,7 +181,7 @@ pub unsafe extern "C-unwind" fn recvfrom(
 pub unsafe extern "C-unwind" fn sendmsg(socket: c_int, message: *const msghdr, flags: c_int) -> isize {
     // SAFETY: the message is valid, and has as many vectors; the memory is the caller's to read.
     unsafe {
-        let is_carried = |its: &&msghdr| touch(its.msg_iov, its.msg_iovlen) && !keeps_memory(socket, flags);
+        let is_carried = |its: &&msghdr| touches_segment(its) && !keeps_memory(socket, flags);
         let Some(its) = message.as_ref().filter(is_carried) else {
             return next::sendmsg::call(socket, message, flags);
         };
@@ -187,7 +197,7 @@ pub unsafe extern "C-unwind" fn sendmsg(socket: c_int, message: *const msghdr, f
 pub unsafe extern "C-unwind" fn recvmsg(socket: c_int, message: *mut msghdr, flags: c_int) -> isize {
     // SAFETY: the message is valid, and has as many vectors; the memory is the caller's to write.
     unsafe {
-        let Some(its) = message.as_mut().filter(|its| touch(its.msg_iov, its.msg_iovlen)) else {
+        let Some(its) = message.as_mut().filter(|its| touches_segment(its)) else {
             return next::recvmsg::call(socket, message, flags);
         };
         receive_message(socket, slice(its.msg_iov, its.msg_iovlen), its, flags)
@@ -201,10 +211,7 @@ pub unsafe extern "C-unwind" fn recvmsg(socket: c_int, message: *mut msghdr, fla
 unsafe fn any_touch(messages: *const mmsghdr, count: c_uint) -> bool {
     (0..count as usize).any(|at| {
         // SAFETY: there are as many messages, and they are valid.
-        unsafe {
-            let its = &(*messages.add(at)).msg_hdr;
-            touch(its.msg_iov, its.msg_iovlen)
-        }
+        unsafe { touches_segment(&(*messages.add(at)).msg_hdr) }
     })
 }
 

@@ -3,6 +3,7 @@
 mod random;
 
 use crate::Stop;
+use crate::calls;
 use crate::disk::{Buffers, PlainFile};
 use crate::prelude::*;
 use vgasnet_measuring::memory::pss_bytes;
@@ -179,9 +180,9 @@ fn sources(rank: &Rank) -> u64 {
 }
 
 fn small_get_ns(rank: &Rank) -> f64 {
-    let mut bytes = [0; 8];
-    rank.get(0, 0, &mut bytes);
-    let mut get = |at: u32| rank.get(0, u64::from(at % 512) * 8, black_box(&mut bytes));
+    let (mut bytes, base) = ([0; 8], rank.segment_base(0));
+    calls::get(&mut bytes, 0, base);
+    let mut get = |at: u32| calls::get(black_box(&mut bytes), 0, base + at as usize % 512 * 8);
     seconds(|| (0..SMALL_GETS).for_each(&mut get)) * 1e9 / f64::from(SMALL_GETS)
 }
 

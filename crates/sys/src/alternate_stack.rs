@@ -1,0 +1,311 @@
+//! Alternate stacks of threads, for signal handlers and for the library.
+//!
+//! The kernel delivers no signal onto a stack whose page is not mapped. A client may have stacks in its segment: of
+//! threads (`threads.rs`), or of contexts that it switches by itself. So each thread has an alternate stack, and SIGSEGV
+//! is handled there. A call of the library from a stack in the segment moves there as well, since a fault under a lock of
+//! the library would need the lock.
+
+use crate::client_signals::use_alternate_stacks;
+use crate::frames::{interrupted_stack_pointer, stack_pointer};
+use crate::io::is_in_segment;
+use crate::thread_end::at_thread_end;
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::ptr::{null, null_mut};
+
+/// Bytes of a stack, without the page before it, which nobody may access. Only what is used takes memory.
+pub const STACK_BYTES: usize = 256 << 10;
+
+thread_local! {
+    /// This thread's stack, if it has one.
+    static OWN: Cell<Option<Stack>> = const { Cell::new(None) };
+    /// Whether the library runs on it, other than in a signal handler.
+    static IS_TAKEN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A mapping of a page that nobody may access, and a stack behind it.
+#[derive(Clone, Copy)]
+struct Stack {
+    mapping: *mut c_void,
+    guard_bytes: usize,
+}
+
+impl Stack {
+    fn map() -> Option<Stack> {
+        // SAFETY: the call has no conditions.
+        let guard_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK;
+        // SAFETY: the mapping is new, and nobody else's.
+        unsafe {
+            let (bytes, access) = (guard_bytes + STACK_BYTES, libc::PROT_READ | libc::PROT_WRITE);
+            let mapping = libc::mmap(null_mut(), bytes, access, flags, -1, 0);
+            if mapping == libc::MAP_FAILED {
+                return None;
+            }
+            libc::mprotect(mapping, guard_bytes, libc::PROT_NONE);
+            Some(Stack { mapping, guard_bytes })
+        }
+    }
+
+    fn start(self) -> *mut c_void {
+        self.mapping.wrapping_byte_add(self.guard_bytes)
+    }
+
+    fn top(self) -> *mut c_void {
+        self.start().wrapping_byte_add(STACK_BYTES)
+    }
+
+    /// # Safety
+    /// Nobody uses the stack any more.
+    unsafe fn unmap(self) {
+        // SAFETY: the mapping is this stack's, and nobody uses it.
+        unsafe { libc::munmap(self.mapping, self.guard_bytes + STACK_BYTES) };
+    }
+}
+
+/// The thread's alternate stack, as the kernel knows it.
+fn registered() -> libc::stack_t {
+    let mut now = libc::stack_t { ss_sp: null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
+    // SAFETY: there is room for the answer.
+    unsafe { libc::sigaltstack(null(), &raw mut now) };
+    now
+}
+
+/// Gives this thread an alternate stack for its signal handlers, unless it has one. At its end the thread loses it. A
+/// thread without memory for one has none.
+pub fn prepare() {
+    own();
+}
+
+fn own() -> Option<Stack> {
+    OWN.get().or_else(make)
+}
+
+#[cold]
+fn make() -> Option<Stack> {
+    let own = Stack::map()?;
+    OWN.set(Some(own));
+    at_thread_end(give_up);
+    if registered().ss_flags & libc::SS_DISABLE != 0 {
+        let stack = libc::stack_t { ss_sp: own.start(), ss_flags: 0, ss_size: STACK_BYTES };
+        // SAFETY: the stack is this thread's own, and stays until it is given up.
+        unsafe { libc::sigaltstack(&raw const stack, null_mut()) };
+    }
+    Some(own)
+}
+
+fn give_up() {
+    let Some(own) = OWN.take() else { return };
+    let none = libc::stack_t { ss_sp: null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
+    // The client may have registered a stack of its own meanwhile.
+    let is_registered = registered().ss_sp == own.start();
+    // SAFETY: the thread ends, so nobody uses its stack. If it does so in a handler there, the kernel refuses to take the
+    // stack away, and it stays mapped.
+    unsafe {
+        if !is_registered || libc::sigaltstack(&raw const none, null_mut()) == 0 {
+            own.unmap();
+        }
+    }
+}
+
+/// Whether this thread's stack lies in the segment.
+#[inline(always)]
+pub fn is_on_segment() -> bool {
+    is_in_segment(stack_pointer())
+}
+
+/// Notes that the client has stacks in its segment, if the interrupted code runs on one.
+///
+/// # Safety
+/// `context` is the ucontext of the calling signal handler.
+pub unsafe fn note_stack(context: *mut c_void) {
+    // SAFETY: `context` is as this function requires.
+    if is_in_segment(unsafe { interrupted_stack_pointer(context) }) {
+        use_alternate_stacks();
+    }
+}
+
+/// Runs `body` on a stack outside of the segment, of [`STACK_BYTES`]. Variables that it borrows stay where they are.
+pub fn off_the_segment<T>(body: impl FnOnce() -> T) -> T {
+    if is_on_segment() { elsewhere(body) } else { body() }
+}
+
+#[cold]
+#[inline(never)]
+fn elsewhere<T>(body: impl FnOnce() -> T) -> T {
+    /// The stack of one call: a second one, if the client has switched to another context within the call.
+    struct Borrowed {
+        stack: Option<Stack>,
+        is_own: bool,
+    }
+    impl Drop for Borrowed {
+        fn drop(&mut self) {
+            if self.is_own {
+                IS_TAKEN.set(false);
+            } else if let Some(stack) = self.stack {
+                // SAFETY: the call is over.
+                unsafe { stack.unmap() };
+            }
+        }
+    }
+    let is_own = !IS_TAKEN.replace(true);
+    let borrowed = Borrowed { stack: if is_own { own() } else { Stack::map() }, is_own };
+    let Some(stack) = borrowed.stack else { return body() };
+    let (mut body, mut answer) = (Some(body), None);
+    let mut call = || {
+        // The body's variables move to the new stack: under a lock of the library nothing in the segment is read.
+        let body = std::hint::black_box(body.take());
+        use_alternate_stacks();
+        answer = body.map(|body| body());
+    };
+    // SAFETY: nobody else uses the stack during the call.
+    unsafe { call_on(stack.top(), &mut call) };
+    answer.expect("it was called")
+}
+
+/// Runs `body` on another stack.
+///
+/// # Safety
+/// `top` is the end of a stack of [`STACK_BYTES`] used by nobody else.
+unsafe fn call_on<F: FnMut()>(top: *mut c_void, body: &mut F) {
+    unsafe extern "C-unwind" fn run<F: FnMut()>(body: *mut c_void) -> *mut c_void {
+        // SAFETY: the caller of `call_on` waits for this call, and lends it the body.
+        unsafe { (*body.cast::<F>())() };
+        null_mut()
+    }
+    // SAFETY: `run` takes the address of a body. The stack is as this function requires.
+    unsafe { run_on(run::<F>, std::ptr::from_mut(body).cast(), top) };
+}
+
+/// A function with one argument.
+pub(super) type Run = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
+
+// Calls its first argument with the second, on the stack that ends at the third. An exception that leaves the function
+// goes on in the caller's frame.
+#[cfg(target_arch = "x86_64")]
+std::arch::global_asm!(
+    ".pushsection .text.vgasnet_run_on,\"ax\",@progbits",
+    ".hidden vgasnet_run_on",
+    ".globl vgasnet_run_on",
+    ".type vgasnet_run_on,@function",
+    "vgasnet_run_on:",
+    ".cfi_startproc",
+    "push rbp",
+    ".cfi_def_cfa_offset 16",
+    ".cfi_offset rbp, -16",
+    "mov rbp, rsp",
+    ".cfi_def_cfa_register rbp",
+    "mov rsp, rdx",
+    "and rsp, -16",
+    "mov rax, rdi",
+    "mov rdi, rsi",
+    "call rax",
+    "mov rsp, rbp",
+    "pop rbp",
+    ".cfi_def_cfa rsp, 8",
+    "ret",
+    ".cfi_endproc",
+    ".size vgasnet_run_on, . - vgasnet_run_on",
+    ".popsection",
+);
+
+#[cfg(target_arch = "aarch64")]
+std::arch::global_asm!(
+    ".pushsection .text.vgasnet_run_on,\"ax\",@progbits",
+    ".balign 4",
+    ".hidden vgasnet_run_on",
+    ".globl vgasnet_run_on",
+    ".type vgasnet_run_on,@function",
+    "vgasnet_run_on:",
+    ".cfi_startproc",
+    "hint #34", // bti c
+    "stp x29, x30, [sp, #-16]!",
+    ".cfi_def_cfa_offset 16",
+    ".cfi_offset x29, -16",
+    ".cfi_offset x30, -8",
+    "mov x29, sp",
+    ".cfi_def_cfa_register x29",
+    "and x2, x2, #-16",
+    "mov sp, x2",
+    "mov x16, x0",
+    "mov x0, x1",
+    "blr x16",
+    "mov sp, x29",
+    "ldp x29, x30, [sp], #16",
+    ".cfi_def_cfa sp, 0",
+    ".cfi_restore x29",
+    ".cfi_restore x30",
+    "ret",
+    ".cfi_endproc",
+    ".size vgasnet_run_on, . - vgasnet_run_on",
+    ".popsection",
+);
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+unsafe extern "C-unwind" {
+    fn vgasnet_run_on(run: Run, argument: *mut c_void, top: *mut c_void) -> *mut c_void;
+}
+
+/// Calls a function on the stack that ends at `top`. On processors other than x86-64 and AArch64 it stays on this one.
+///
+/// # Safety
+/// `argument` is one that `run` takes. The stack is large enough, and used by nobody else.
+pub(super) unsafe fn run_on(run: Run, argument: *mut c_void, top: *mut c_void) -> *mut c_void {
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    // SAFETY: as this function requires.
+    unsafe {
+        vgasnet_run_on(run, argument, top)
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    // SAFETY: as this function requires.
+    unsafe {
+        _ = top;
+        run(argument)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    fn is_within(stack: libc::stack_t, address: usize) -> bool {
+        address.wrapping_sub(stack.ss_sp.addr()) < stack.ss_size
+    }
+
+    #[test]
+    fn calls_move_to_the_stack_of_their_thread_and_nested_ones_to_another() {
+        let text = String::from("moved");
+        let (inner, outer, text) = elsewhere(move || (elsewhere(stack_pointer), stack_pointer(), text));
+        assert!(is_within(registered(), outer) && !is_within(registered(), inner) && text == "moved");
+        assert!(!is_within(registered(), stack_pointer()));
+        assert!(is_within(registered(), elsewhere(stack_pointer)), "the stack is given back");
+    }
+
+    #[test]
+    fn panics_leave_the_stack() {
+        let caught = std::panic::catch_unwind(|| elsewhere(|| panic!("as expected")));
+        assert!(caught.is_err() && !IS_TAKEN.get());
+    }
+
+    #[test]
+    fn threads_have_a_stack_until_they_end_or_one_of_the_programs() {
+        let of_thread = thread::spawn(|| (registered().ss_size, registered().ss_flags)).join().expect("it ends");
+        assert_eq!(of_thread, (STACK_BYTES, 0));
+        thread::spawn(|| {
+            let mut memory = vec![0_u8; 64 << 10];
+            let own = libc::stack_t { ss_sp: memory.as_mut_ptr().cast(), ss_flags: 0, ss_size: memory.len() };
+            // SAFETY: the memory outlives its use.
+            assert_eq!(unsafe { libc::sigaltstack(&raw const own, null_mut()) }, 0);
+            prepare();
+            assert_eq!(registered().ss_sp, own.ss_sp);
+            give_up();
+            assert_eq!(registered().ss_sp, own.ss_sp);
+            let none = libc::stack_t { ss_flags: libc::SS_DISABLE, ..own };
+            // SAFETY: no handler runs.
+            assert_eq!(unsafe { libc::sigaltstack(&raw const none, null_mut()) }, 0);
+        })
+        .join()
+        .expect("it ends");
+    }
+}
