@@ -9,7 +9,6 @@ use std::fmt::Display;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use vgasnet_settings::UserError;
-use vgasnet_sys::alternate_stack::{is_on_segment, off_the_segment};
 use vgasnet_sys::set_errno;
 
 /// The reason for refusing a call.
@@ -97,24 +96,9 @@ impl Answer for usize {}
 impl Answer for *const c_char {}
 impl<T> Answer for *mut T {}
 
-/// Runs the body of a function of the C interface, on a stack outside of the segment. The body owns its variables: under
-/// a lock of the library no page of the segment is touched.
+/// Runs the body of a function of the C interface.
 #[inline(always)]
-pub(super) fn enter<T: Answer>(call: &'static str, body: impl FnOnce() -> Result<T, Refusal> + 'static) -> T {
-    if is_on_segment() {
-        return enter_elsewhere(call, body);
-    }
-    run(call, body)
-}
-
-#[cold]
-#[inline(never)]
-fn enter_elsewhere<T: Answer>(call: &'static str, body: impl FnOnce() -> Result<T, Refusal>) -> T {
-    off_the_segment(move || run(call, body))
-}
-
-#[inline(always)]
-fn run<T: Answer>(call: &'static str, body: impl FnOnce() -> Result<T, Refusal>) -> T {
+pub(super) fn enter<T: Answer>(call: &'static str, body: impl FnOnce() -> Result<T, Refusal>) -> T {
     // A panicking body may leave broken state behind, but the process ends before anything uses it.
     match panic::catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(answer)) => answer,
@@ -122,6 +106,17 @@ fn run<T: Answer>(call: &'static str, body: impl FnOnce() -> Result<T, Refusal>)
         Err(_) => internal_error(call),
     }
 }
+
+/// On a stack in the segment, answers by calling the function again on another stack: under a lock of the library no page
+/// of the segment is touched.
+macro_rules! leave_segment {
+    ($call:expr) => {
+        if vgasnet_sys::alternate_stack::is_on_segment() {
+            return vgasnet_sys::alternate_stack::off_the_segment(move || $call);
+        }
+    };
+}
+pub(super) use leave_segment;
 
 /// Defines functions of the C interface. The body is a `Result<T, Refusal>`. Functions that differ
 /// only in their names share it. A number of items follows the type of a pointer that leads to more than one, or to none
@@ -137,13 +132,15 @@ macro_rules! entry_points {
         /// Each pointer is null, or valid for as many bytes and as long as the header documents.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) $($result)* {
+            // SAFETY: the arguments are the same.
+            crate::capi::boundary::leave_segment!(unsafe { $name($($argument),*) });
             entry_points!(@checked $name ($($argument $([$items])?),*) $body)
         }
     };
     (@checked $name:ident ($($argument:ident $([$items:expr])?),*) $body:block) => {
         // SAFETY: each pointer is null or valid as the header documents. The body checks the pointers for null where the
         // header forbids null. The functions it calls need no more.
-        crate::capi::boundary::enter(stringify!($name), move || unsafe {
+        crate::capi::boundary::enter(stringify!($name), || unsafe {
             if crate::capi::preconditions::are_checked() {
                 use crate::capi::preconditions::{self, Argument};
                 preconditions::check(&[$($argument.seen(&[$(preconditions::items($items))?])),*])?;
@@ -163,6 +160,8 @@ macro_rules! entry_points {
             /// As for the function around it.
             #[inline(never)]
             unsafe extern "C" fn miss($($argument: $type),*) $($result)* {
+                // SAFETY: the arguments are the same.
+                crate::capi::boundary::leave_segment!(unsafe { miss($($argument),*) });
                 entry_points!(@checked $name ($($argument $([$items])?),*) $body)
             }
             // SAFETY: each pointer is null or valid as the header documents.
@@ -173,7 +172,8 @@ macro_rules! entry_points {
         /// See the header, in `include/`.
         #[unsafe(no_mangle)]
         pub extern "C" fn $name($($argument: $type),*) $($result)* {
-            crate::capi::boundary::enter(stringify!($name), move || $body)
+            crate::capi::boundary::leave_segment!($name($($argument),*));
+            crate::capi::boundary::enter(stringify!($name), || $body)
         }
     };
     (@each $kind:ident [$($name:ident)+] $arguments:tt $result:tt $hit:tt $body:block) => {

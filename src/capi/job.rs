@@ -23,8 +23,9 @@ unsafe extern "C" {
     fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
 }
 
-extern "C" fn at_process_end(status: c_int, _: *mut c_void) {
-    boundary::enter("exit", move || {
+extern "C" fn at_process_end(status: c_int, argument: *mut c_void) {
+    boundary::leave_segment!(at_process_end(status, argument));
+    boundary::enter("exit", || {
         job::on_process_exit(status);
         Ok(())
     });

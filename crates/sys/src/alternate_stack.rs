@@ -127,40 +127,53 @@ pub unsafe fn note_stack(context: *mut c_void) {
 
 /// Runs `body` on a stack outside of the segment, of [`STACK_BYTES`]. Variables that it borrows stay where they are.
 pub fn off_the_segment<T>(body: impl FnOnce() -> T) -> T {
-    if is_on_segment() { elsewhere(body) } else { body() }
+    if !is_on_segment() {
+        return body();
+    }
+    let (mut body, mut answer) = (Some(body), None);
+    elsewhere(&mut || answer = body.take().map(|body| body()));
+    answer.expect("it was called")
+}
+
+/// The stack of one call: a second one, if the client has switched to another context within the call.
+struct Borrowed {
+    stack: Option<Stack>,
+    is_own: bool,
+}
+
+impl Borrowed {
+    fn new() -> Borrowed {
+        let is_own = !IS_TAKEN.replace(true);
+        Borrowed { stack: if is_own { own() } else { Stack::map() }, is_own }
+    }
+}
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        if self.is_own {
+            IS_TAKEN.set(false);
+        } else if let Some(stack) = self.stack {
+            // SAFETY: the call is over.
+            unsafe { stack.unmap() };
+        }
+    }
 }
 
 #[cold]
 #[inline(never)]
-fn elsewhere<T>(body: impl FnOnce() -> T) -> T {
-    /// The stack of one call: a second one, if the client has switched to another context within the call.
-    struct Borrowed {
-        stack: Option<Stack>,
-        is_own: bool,
-    }
-    impl Drop for Borrowed {
-        fn drop(&mut self) {
-            if self.is_own {
-                IS_TAKEN.set(false);
-            } else if let Some(stack) = self.stack {
-                // SAFETY: the call is over.
-                unsafe { stack.unmap() };
-            }
-        }
-    }
-    let is_own = !IS_TAKEN.replace(true);
-    let borrowed = Borrowed { stack: if is_own { own() } else { Stack::map() }, is_own };
-    let Some(stack) = borrowed.stack else { return body() };
-    let (mut body, mut answer) = (Some(body), None);
+fn elsewhere(body: &mut dyn FnMut()) {
+    let borrowed = Borrowed::new();
+    let Some(stack) = borrowed.stack else {
+        // Here a fault of the library could wait for itself.
+        eprintln!("vgasnet: no memory for a stack of {STACK_BYTES} bytes outside of the segment; raise ulimit -v");
+        std::process::abort();
+    };
     let mut call = || {
-        // The body's variables move to the new stack: under a lock of the library nothing in the segment is read.
-        let body = std::hint::black_box(body.take());
         use_alternate_stacks();
-        answer = body.map(|body| body());
+        body();
     };
     // SAFETY: nobody else uses the stack during the call.
     unsafe { call_on(stack.top(), &mut call) };
-    answer.expect("it was called")
 }
 
 /// Runs `body` on another stack.
@@ -275,16 +288,20 @@ mod tests {
 
     #[test]
     fn calls_move_to_the_stack_of_their_thread_and_nested_ones_to_another() {
-        let text = String::from("moved");
-        let (inner, outer, text) = elsewhere(move || (elsewhere(stack_pointer), stack_pointer(), text));
-        assert!(is_within(registered(), outer) && !is_within(registered(), inner) && text == "moved");
+        let (mut outer, mut inner, mut next) = (0, 0, 0);
+        elsewhere(&mut || {
+            elsewhere(&mut || inner = stack_pointer());
+            outer = stack_pointer();
+        });
+        assert!(is_within(registered(), outer) && !is_within(registered(), inner));
         assert!(!is_within(registered(), stack_pointer()));
-        assert!(is_within(registered(), elsewhere(stack_pointer)), "the stack is given back");
+        elsewhere(&mut || next = stack_pointer());
+        assert!(is_within(registered(), next), "the stack is given back");
     }
 
     #[test]
     fn panics_leave_the_stack() {
-        let caught = std::panic::catch_unwind(|| elsewhere(|| panic!("as expected")));
+        let caught = std::panic::catch_unwind(|| elsewhere(&mut || panic!("as expected")));
         assert!(caught.is_err() && !IS_TAKEN.get());
     }
 

@@ -3,7 +3,7 @@
 use super::Outcome;
 use super::events::{DEFER, EventPointer, GROUP, NOW, pointer};
 use crate::capi::access::{self, Function, done, get_any, low_order_bytes, put_any, transfer};
-use crate::capi::boundary::{Refusal, attached, enter, entry_points};
+use crate::capi::boundary::{Refusal, attached, enter, entry_points, leave_segment};
 use crate::capi::preconditions;
 use crate::ex::{self, Event, Team};
 use crate::ops::{Operation, Remote};
@@ -100,7 +100,9 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_GetBlocking(
         from: *mut c_void,
         len: usize,
     ) -> c_int {
-        enter(This::NAME, move || {
+        // SAFETY: the arguments are the same.
+        leave_segment!(unsafe { of_team(team, to, rank, from, len) });
+        enter(This::NAME, || {
             preconditions::check_buffer(to, len)?;
             // SAFETY: `team` is null, a pair, or has been the handle of an object. `to` is null, or valid for `len`
             // bytes.
@@ -142,7 +144,9 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_PutBlocking(
         from: *const c_void,
         len: usize,
     ) -> c_int {
-        enter(This::NAME, move || {
+        // SAFETY: the arguments are the same.
+        leave_segment!(unsafe { of_team(team, rank, to, from, len) });
+        enter(This::NAME, || {
             preconditions::check_buffer(from, len)?;
             // SAFETY: `team` is null, a pair, or has been the handle of an object. `from` is null, or valid for `len`
             // bytes.
@@ -177,7 +181,9 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_GetBlockingVal(
     }
     #[inline(never)]
     unsafe extern "C" fn of_team(team: *const Team, rank: u32, from: *mut c_void, len: usize) -> u64 {
-        enter(This::NAME, move || {
+        // SAFETY: the arguments are the same.
+        leave_segment!(unsafe { of_team(team, rank, from, len) });
+        enter(This::NAME, || {
             let mut value = 0;
             // SAFETY: the value has `len` bytes, which is checked. The team is as the function above requires.
             unsafe { get_any(low_order_bytes(&raw mut value, len)?, remote(team, rank, from, len)?) }?;
