@@ -1,7 +1,8 @@
 //! The way of gets and puts from both interfaces, GASNet-1's and GASNet-EX's, to [`crate::ops`]: numbers by the
 //! shortcut, everything else as a transfer that waits or is started.
 
-use super::boundary::{Refusal, attached, enter, leave_segment};
+use super::again::leave_segment;
+use super::boundary::{Refusal, attached, enter};
 use super::preconditions;
 use crate::job::{self, Runtime};
 use crate::ops::{Operation, Remote};
@@ -180,8 +181,7 @@ pub(super) unsafe fn get<F: Function>(to: *mut c_void, rank: u32, from: *mut c_v
 
 #[inline(never)]
 unsafe extern "C" fn get_slowly<F: Function>(to: *mut c_void, rank: u32, from: *mut c_void, len: usize) -> c_int {
-    // SAFETY: the arguments are the same.
-    leave_segment!(unsafe { get_slowly::<F>(to, rank, from, len) });
+    leave_segment!(get_slowly::<F>, (to: *mut c_void, rank: u32, from: *mut c_void, len: usize) -> c_int);
     let remote = Remote { rank, address: from.addr(), len_bytes: len };
     enter(F::NAME, || {
         preconditions::check_buffer(to, len)?;
@@ -231,8 +231,7 @@ pub(super) unsafe fn put<F: Function>(rank: u32, to: *mut c_void, from: *const c
 
 #[inline(never)]
 unsafe extern "C" fn put_slowly<F: Function>(rank: u32, to: *mut c_void, from: *const c_void, len: usize) -> c_int {
-    // SAFETY: the arguments are the same.
-    leave_segment!(unsafe { put_slowly::<F>(rank, to, from, len) });
+    leave_segment!(put_slowly::<F>, (rank: u32, to: *mut c_void, from: *const c_void, len: usize) -> c_int);
     let remote = Remote { rank, address: to.addr(), len_bytes: len };
     enter(F::NAME, || {
         preconditions::check_buffer(from, len)?;
@@ -256,8 +255,7 @@ pub(super) unsafe fn get_value<F: Function>(rank: u32, from: *mut c_void, len: u
     }
     #[inline(never)]
     unsafe extern "C" fn slowly<F: Function>(rank: u32, from: *mut c_void, len: usize) -> u64 {
-        // SAFETY: the arguments are the same.
-        leave_segment!(unsafe { slowly::<F>(rank, from, len) });
+        leave_segment!(slowly::<F>, (rank: u32, from: *mut c_void, len: usize) -> u64);
         enter(F::NAME, || {
             opened()?;
             let mut value = 0;

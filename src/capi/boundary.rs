@@ -107,17 +107,6 @@ pub(super) fn enter<T: Answer>(call: &'static str, body: impl FnOnce() -> Result
     }
 }
 
-/// On a stack in the segment, answers by calling the function again on another stack: under a lock of the library no page
-/// of the segment is touched.
-macro_rules! leave_segment {
-    ($call:expr) => {
-        if vgasnet_sys::alternate_stack::is_on_segment() {
-            return vgasnet_sys::alternate_stack::off_the_segment(move || $call);
-        }
-    };
-}
-pub(super) use leave_segment;
-
 /// Defines functions of the C interface. The body is a `Result<T, Refusal>`. Functions that differ
 /// only in their names share it. A number of items follows the type of a pointer that leads to more than one, or to none
 /// that this call may use: `to: *mut c_void [len], place: *mut EventPointer [0]`. See [`super::preconditions`].
@@ -132,8 +121,7 @@ macro_rules! entry_points {
         /// Each pointer is null, or valid for as many bytes and as long as the header documents.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) $($result)* {
-            // SAFETY: the arguments are the same.
-            crate::capi::boundary::leave_segment!(unsafe { $name($($argument),*) });
+            crate::capi::again::leave_segment!($name, ($($argument: $type),*) $($result)*);
             entry_points!(@checked $name ($($argument $([$items])?),*) $body)
         }
     };
@@ -160,8 +148,7 @@ macro_rules! entry_points {
             /// As for the function around it.
             #[inline(never)]
             unsafe extern "C" fn miss($($argument: $type),*) $($result)* {
-                // SAFETY: the arguments are the same.
-                crate::capi::boundary::leave_segment!(unsafe { miss($($argument),*) });
+                crate::capi::again::leave_segment!(miss, ($($argument: $type),*) $($result)*);
                 entry_points!(@checked $name ($($argument $([$items])?),*) $body)
             }
             // SAFETY: each pointer is null or valid as the header documents.
@@ -172,7 +159,7 @@ macro_rules! entry_points {
         /// See the header, in `include/`.
         #[unsafe(no_mangle)]
         pub extern "C" fn $name($($argument: $type),*) $($result)* {
-            crate::capi::boundary::leave_segment!($name($($argument),*));
+            crate::capi::again::leave_segment!($name, ($($argument: $type),*) $($result)*);
             crate::capi::boundary::enter(stringify!($name), || $body)
         }
     };

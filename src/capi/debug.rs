@@ -1,6 +1,7 @@
 //! Lets debuggers find the resident pages of this rank's segment, and read the other pages.
 
-use super::boundary::{Refusal, attached, enter, leave_segment};
+use super::again::leave_segment;
+use super::boundary::{Refusal, attached, enter};
 use super::{ERR_NOT_READY, ERR_RESOURCE, OK};
 use crate::job::{self, Unread};
 use std::ffi::{c_int, c_void};
@@ -92,8 +93,7 @@ pub unsafe extern "C" fn vgasnet_debug_read(to: *mut c_void, from: *const c_void
 /// # Safety
 /// As [`vgasnet_debug_read`].
 unsafe extern "C" fn vgasnet_debug_read_body_(to: *mut c_void, from: *const c_void, len_bytes: usize) -> c_int {
-    // SAFETY: the arguments are the same.
-    leave_segment!(unsafe { vgasnet_debug_read_body_(to, from, len_bytes) });
+    leave_segment!(vgasnet_debug_read_body_, (to: *mut c_void, from: *const c_void, len_bytes: usize) -> c_int);
     // SAFETY: `to` is valid for `len_bytes`, as the header documents.
     let code = enter("vgasnet_debug_read", || unsafe { read(to, from, len_bytes) });
     vgasnet_debug_layout.code.store(code as u64, Ordering::Release);

@@ -1,5 +1,6 @@
 //! Job control and queries.
 
+use super::again;
 use super::boundary::{self, Refusal, attached, entry_points, initialised};
 use super::{ERR_BAD_ARG, ERR_BARRIER_MISMATCH, ERR_IO, ERR_NOT_INIT, ERR_NOT_READY, ERR_RESOURCE, OK};
 use super::{client, debug, last_line, preconditions};
@@ -24,7 +25,7 @@ unsafe extern "C" {
 }
 
 extern "C" fn at_process_end(status: c_int, argument: *mut c_void) {
-    boundary::leave_segment!(at_process_end(status, argument));
+    again::leave_segment!(at_process_end, (status: c_int, argument: *mut c_void));
     boundary::enter("exit", || {
         job::on_process_exit(status);
         Ok(())

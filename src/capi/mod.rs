@@ -5,6 +5,7 @@
 
 mod access;
 mod advice;
+mod again;
 mod am;
 mod atomic;
 mod barrier;

@@ -130,8 +130,23 @@ pub fn off_the_segment<T>(body: impl FnOnce() -> T) -> T {
     if !is_on_segment() {
         return body();
     }
+    call_elsewhere(body)
+}
+
+fn call_elsewhere<T>(body: impl FnOnce() -> T) -> T {
+    unsafe extern "C-unwind" fn run<F: FnMut()>(call: *mut c_void) -> *mut c_void {
+        // SAFETY: it is the call below, which waits.
+        unsafe { (*call.cast::<F>())() };
+        null_mut()
+    }
+    fn function<F: FnMut()>(_: &F) -> Run {
+        run::<F>
+    }
     let (mut body, mut answer) = (Some(body), None);
-    elsewhere(&mut || answer = body.take().map(|body| body()));
+    let mut call = || answer = body.take().map(|body| body());
+    let run = function(&call);
+    // SAFETY: the function takes this call.
+    unsafe { elsewhere(run, (&raw mut call).cast()) };
     answer.expect("it was called")
 }
 
@@ -159,35 +174,20 @@ impl Drop for Borrowed {
     }
 }
 
+/// # Safety
+/// `run` takes the argument.
 #[cold]
 #[inline(never)]
-fn elsewhere(body: &mut dyn FnMut()) {
+unsafe fn elsewhere(run: Run, argument: *mut c_void) {
     let borrowed = Borrowed::new();
     let Some(stack) = borrowed.stack else {
         // Here a fault of the library could wait for itself.
         eprintln!("vgasnet: no memory for a stack of {STACK_BYTES} bytes outside of the segment; raise ulimit -v");
         std::process::abort();
     };
-    let mut call = || {
-        use_alternate_stacks();
-        body();
-    };
-    // SAFETY: nobody else uses the stack during the call.
-    unsafe { call_on(stack.top(), &mut call) };
-}
-
-/// Runs `body` on another stack.
-///
-/// # Safety
-/// `top` is the end of a stack of [`STACK_BYTES`] used by nobody else.
-unsafe fn call_on<F: FnMut()>(top: *mut c_void, body: &mut F) {
-    unsafe extern "C-unwind" fn run<F: FnMut()>(body: *mut c_void) -> *mut c_void {
-        // SAFETY: the caller of `call_on` waits for this call, and lends it the body.
-        unsafe { (*body.cast::<F>())() };
-        null_mut()
-    }
-    // SAFETY: `run` takes the address of a body. The stack is as this function requires.
-    unsafe { run_on(run::<F>, std::ptr::from_mut(body).cast(), top) };
+    use_alternate_stacks();
+    // SAFETY: `run` takes the argument, and nobody else uses the stack during the call.
+    unsafe { run_on(run, argument, stack.top()) };
 }
 
 /// A function with one argument.
@@ -289,19 +289,19 @@ mod tests {
     #[test]
     fn calls_move_to_the_stack_of_their_thread_and_nested_ones_to_another() {
         let (mut outer, mut inner, mut next) = (0, 0, 0);
-        elsewhere(&mut || {
-            elsewhere(&mut || inner = stack_pointer());
+        call_elsewhere(|| {
+            call_elsewhere(|| inner = stack_pointer());
             outer = stack_pointer();
         });
         assert!(is_within(registered(), outer) && !is_within(registered(), inner));
         assert!(!is_within(registered(), stack_pointer()));
-        elsewhere(&mut || next = stack_pointer());
+        call_elsewhere(|| next = stack_pointer());
         assert!(is_within(registered(), next), "the stack is given back");
     }
 
     #[test]
     fn panics_leave_the_stack() {
-        let caught = std::panic::catch_unwind(|| elsewhere(&mut || panic!("as expected")));
+        let caught = std::panic::catch_unwind(|| call_elsewhere(|| panic!("as expected")));
         assert!(caught.is_err() && !IS_TAKEN.get());
     }
 

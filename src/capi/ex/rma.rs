@@ -3,7 +3,8 @@
 use super::Outcome;
 use super::events::{DEFER, EventPointer, GROUP, NOW, pointer};
 use crate::capi::access::{self, Function, done, get_any, low_order_bytes, put_any, transfer};
-use crate::capi::boundary::{Refusal, attached, enter, entry_points, leave_segment};
+use crate::capi::again::leave_segment;
+use crate::capi::boundary::{Refusal, attached, enter, entry_points};
 use crate::capi::preconditions;
 use crate::ex::{self, Event, Team};
 use crate::ops::{Operation, Remote};
@@ -100,8 +101,7 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_GetBlocking(
         from: *mut c_void,
         len: usize,
     ) -> c_int {
-        // SAFETY: the arguments are the same.
-        leave_segment!(unsafe { of_team(team, to, rank, from, len) });
+        leave_segment!(of_team, (team: *const Team, to: *mut c_void, rank: u32, from: *mut c_void, len: usize) -> c_int);
         enter(This::NAME, || {
             preconditions::check_buffer(to, len)?;
             // SAFETY: `team` is null, a pair, or has been the handle of an object. `to` is null, or valid for `len`
@@ -144,8 +144,7 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_PutBlocking(
         from: *const c_void,
         len: usize,
     ) -> c_int {
-        // SAFETY: the arguments are the same.
-        leave_segment!(unsafe { of_team(team, rank, to, from, len) });
+        leave_segment!(of_team, (team: *const Team, rank: u32, to: *mut c_void, from: *const c_void, len: usize) -> c_int);
         enter(This::NAME, || {
             preconditions::check_buffer(from, len)?;
             // SAFETY: `team` is null, a pair, or has been the handle of an object. `from` is null, or valid for `len`
@@ -181,8 +180,7 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_GetBlockingVal(
     }
     #[inline(never)]
     unsafe extern "C" fn of_team(team: *const Team, rank: u32, from: *mut c_void, len: usize) -> u64 {
-        // SAFETY: the arguments are the same.
-        leave_segment!(unsafe { of_team(team, rank, from, len) });
+        leave_segment!(of_team, (team: *const Team, rank: u32, from: *mut c_void, len: usize) -> u64);
         enter(This::NAME, || {
             let mut value = 0;
             // SAFETY: the value has `len` bytes, which is checked. The team is as the function above requires.
