@@ -36,8 +36,16 @@ impl Shortcut {
     }
 
     /// Opens the path to the pages of this job, if it has never been open. `clear` calls [`Shortcut::clear`].
+    #[inline(always)]
     pub fn open(&'static self, translations: &'static Translations, clear: extern "C" fn()) {
-        if self.is_taken.load(Ordering::Relaxed) || self.is_taken.swap(true, Ordering::Relaxed) {
+        if !self.is_taken.load(Ordering::Relaxed) {
+            self.open_first(translations, clear);
+        }
+    }
+
+    #[cold]
+    fn open_first(&'static self, translations: &'static Translations, clear: extern "C" fn()) {
+        if self.is_taken.swap(true, Ordering::Relaxed) {
             return;
         }
         self.way.wipe(clear);
