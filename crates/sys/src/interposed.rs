@@ -34,6 +34,7 @@ pub const NAMES: &[&CStr] = &[
     c"preadv2",
     c"preadv64",
     c"preadv64v2",
+    #[cfg(not(asan))]
     c"pthread_create",
     c"pthread_sigmask",
     c"puts",

@@ -35,6 +35,8 @@ pub mod signal_mask;
 pub mod standard_streams;
 mod thread_end;
 mod thread_table;
+// AddressSanitizer's function to create threads has to come first.
+#[cfg(not(asan))]
 mod threads;
 
 pub use cancellation::CancellationGuard;
