@@ -3,7 +3,7 @@
 
 use vgasnet_sys::alternate_stack::off_the_segment;
 
-/// A function of the C interface, by its arguments. It is no closure, so that functions of one type share this code.
+/// A function of the C interface, by its arguments. Functions of one type share this code; closures would not.
 pub(super) trait Again<Arguments> {
     /// Its result.
     type Answer;

@@ -68,7 +68,7 @@ static void is_on_stack(int number) {
     CHECK((uintptr_t)&here - (uintptr_t)stack(number) < stack_len);
 }
 
-/* Contexts that take turns. In part "moving" two threads run them in turns. */
+/* Contexts that take turns. In part "moving" each round is run by a thread of its own. */
 static ucontext_t scheduler, contexts[STACKS];
 static int current;
 
