@@ -8,9 +8,10 @@
 //!   lock, and the library has its own allocator. The thread holds no lock of the library: under those no client memory
 //!   is touched.
 //! - A thread in a signal handler of the client leaves a request for the helper thread and sleeps: the handler may have
-//!   interrupted the library. So does a thread on an alternate stack of the client's that is small. Such a thread takes no lock and
-//!   allocates nothing. In a job on several hosts every miss goes this way, because the thread may hold the locks of MPI
-//!   or GASNet. If it holds MPI's, the helper cannot get the page, and the rank ends with an error line (`stuck.rs`).
+//!   interrupted the library. So does a thread on an alternate stack of the client's that is small. Such a thread takes
+//!   no lock and allocates nothing. In a job on several hosts every miss goes this way, because the thread may hold the
+//!   locks of MPI or GASNet. If it holds MPI's, the helper cannot get the page, and the rank ends with an error line
+//!   (`stuck.rs`).
 
 mod debugger;
 #[cfg(not(target_arch = "x86_64"))]
