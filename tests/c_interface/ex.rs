@@ -84,6 +84,16 @@ fn both_interfaces_mixed() {
     chapter("ex_mixed");
 }
 
+/// The segment is all that there may be, as Chapel's heap.
+#[test]
+fn a_runtime_with_its_stacks_and_locks_in_the_segment() {
+    let program = ex_program("ex_locales", Compiler::GccC99, Mode::Par, &[]);
+    for (ranks, pool_pages) in [(1, 16), (2, 16), (2, 400), (4, 32)] {
+        let setup = Setup { pool_pages, ..setup(ranks) };
+        run_with(&program, &["6291456"], setup, &[("GASNET_MAX_SEGSIZE", "6M")]).expect(0);
+    }
+}
+
 #[test]
 fn teams_by_color_and_by_list() {
     chapter("ex_teams");

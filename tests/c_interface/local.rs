@@ -237,6 +237,14 @@ fn stacks_in_the_segment() {
     run_in("stacks", &["remote"], [small(2, 8, true, true), small(2, 8, false, true), small(4, 16, true, false)]);
 }
 
+/// The C library ends a process that waits for a lock on a page that has left.
+#[test]
+fn locks_in_the_segment() {
+    for part in ["mutexes", "conditions", "rwlocks", "semaphores", "barriers", "futexes", "cancelled"] {
+        run_in("locks", &[part], [small(1, 4, true, true), small(2, 5, true, true)]);
+    }
+}
+
 #[test]
 fn forked_children_are_no_ranks() {
     let args: &[&str] = if conduit() == "smp" { &["descriptors"] } else { &[] };

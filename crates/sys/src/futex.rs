@@ -1,5 +1,6 @@
 //! Waits in the kernel without the C library's locks, usable in signal handlers.
 
+use crate::errno::last_errno;
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,6 +18,56 @@ pub fn wait_for(word: &AtomicU32, value: u32, limit: Option<Duration>) {
     let limit = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     // SAFETY: `word` and `limit` are valid for the call, which only reads them.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG, value, limit) };
+}
+
+/// A time of a clock of the system.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Deadline {
+    pub clock: libc::clockid_t,
+    pub time: libc::timespec,
+}
+
+impl Deadline {
+    /// The time that lies this long after now.
+    pub fn after(clock: libc::clockid_t, length: libc::timespec) -> Deadline {
+        let mut now = length;
+        // SAFETY: there is room for the answer.
+        unsafe { libc::clock_gettime(clock, &raw mut now) };
+        let nanoseconds = now.tv_nsec + length.tv_nsec;
+        let (more, rest) = (nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000);
+        let seconds = now.tv_sec.saturating_add(length.tv_sec).saturating_add(more);
+        Deadline { clock, time: libc::timespec { tv_sec: seconds, tv_nsec: rest } }
+    }
+}
+
+/// How a sleep has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Slept {
+    /// By a wake-up, or because the word had another value; or spuriously.
+    Woken,
+    /// A signal handler has run.
+    Interrupted,
+    TimedOut,
+}
+
+/// As [`wait`], until the deadline. Its clock is `CLOCK_REALTIME` or `CLOCK_MONOTONIC`.
+pub(super) fn wait_until(word: &AtomicU32, value: u32, deadline: Option<Deadline>) -> Slept {
+    if deadline.is_some_and(|deadline| deadline.time.tv_sec < 0) {
+        // The kernel refuses such times.
+        return Slept::TimedOut;
+    }
+    let is_real_time = deadline.is_some_and(|deadline| deadline.clock == libc::CLOCK_REALTIME);
+    let clock = if is_real_time { libc::FUTEX_CLOCK_REALTIME } else { 0 };
+    let operation = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG | clock;
+    let time = deadline.as_ref().map_or(std::ptr::null(), |deadline| &raw const deadline.time);
+    let (nobody, all) = (std::ptr::null::<u32>(), libc::FUTEX_BITSET_MATCH_ANY);
+    // SAFETY: `word` and `time` are valid for the call, which only reads them.
+    let answer = unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, time, nobody, all) };
+    match (answer, last_errno()) {
+        (-1, libc::ETIMEDOUT) => Slept::TimedOut,
+        (-1, libc::EINTR) => Slept::Interrupted,
+        _ => Slept::Woken,
+    }
 }
 
 /// Wakes one thread that sleeps on the word at this address, which may be gone by now. Returns whether there was one.

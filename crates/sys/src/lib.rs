@@ -24,6 +24,7 @@ pub mod io;
 pub mod leak_check;
 mod loaded_objects;
 mod loader_hooks;
+mod locks;
 mod mapped;
 pub mod observers;
 mod peer_memory;
