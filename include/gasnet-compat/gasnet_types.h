@@ -50,16 +50,14 @@ extern "C" {
 /* A client may define it: the largest segment that it wants to be offered, in bytes. */
 extern uint64_t gasnet_max_segsize;
 
+/* Functions and no macros, since generators of bindings for other languages look for them. */
 /**
  * Returns the name of an error code, such as "GASNET_ERR_BAD_ARG".
- * @see vgasnet_ErrorName, GASNet-1 specification 1.8
+ * @see vgasnet_ex_ErrorName, GASNet-1 specification 1.8
  */
-static inline const char *gasnet_ErrorName(int errval) {
-    const char *name = vgasnet_ErrorName(errval);
-    return name[0] == 'V' ? name + 1 : name;
-}
+const char *gasnet_ErrorName(int errval) __asm__("vgasnet_ex_ErrorName");
 /** Returns the meaning of an error code, as half a sentence. @see vgasnet_ErrorDesc, GASNet-1 specification 1.8 */
-#define gasnet_ErrorDesc vgasnet_ErrorDesc
+const char *gasnet_ErrorDesc(int errval) __asm__("vgasnet_ErrorDesc");
 
 #ifdef __cplusplus
 }

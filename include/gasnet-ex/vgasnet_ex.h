@@ -63,6 +63,17 @@ int vgasnet_ex_Segment_Attach(gex_Segment_t *segment, gex_TM_t team, uintptr_t s
  */
 void vgasnet_ex_QueryGexObjects(gex_Client_t *client, gex_EP_t *endpoint, gex_TM_t *team, gex_Segment_t *segment);
 
+/**
+ * Returns GASNet's name of an error code, such as "GASNET_ERR_BAD_ARG".
+ *
+ * May be called at any time, by any thread. Never fails.
+ *
+ * @param errval any number
+ * @return a constant string; "unknown" for a number that is no code
+ * @see vgasnet_ErrorName, GASNet-1 specification 1.8 (gasnet_ErrorName)
+ */
+const char *vgasnet_ex_ErrorName(int errval);
+
 #ifdef __cplusplus
 }
 #endif

@@ -200,7 +200,7 @@ pub(super) fn answer(failure: Failure) -> Result<c_int, Refusal> {
 }
 
 /// Name and meaning of an error code.
-fn describe(code: c_int) -> (&'static CStr, &'static CStr) {
+pub(super) fn describe(code: c_int) -> (&'static CStr, &'static CStr) {
     match code {
         OK => (c"VGASNET_OK", c"no error"),
         ERR_NOT_INIT => (c"VGASNET_ERR_NOT_INIT", c"called too early, or once too often"),

@@ -270,7 +270,9 @@ fn gasnets_clients_have_every_function() {
     let missing: Vec<_> = declared(&header)
         .into_iter()
         .filter(|name| !renamed.contains(name) && !of_vgasnet.contains(name))
-        .filter(|name| !(name.starts_with("vgasnet_AM") && name.ends_with("Args")) && name != "vgasnet_ErrorName")
+        .filter(|name| !(name.starts_with("vgasnet_AM") && name.ends_with("Args")))
+        // GASNet's names of these have declarations of their own.
+        .filter(|name| !["vgasnet_ErrorName", "vgasnet_ErrorDesc"].contains(&name.as_str()))
         .collect();
     assert!(missing.is_empty(), "{missing:?}");
     let is_message = |name: &str| name.starts_with("vgasnet_AMRe") && name.ends_with(|end: char| end.is_ascii_digit());

@@ -180,6 +180,10 @@ fn what_stands_in_for_the_sources_builds_clients() {
     succeed(Command::new("./config.status").env("CONFIG_FILES", "out:in").current_dir(&dir));
     let filled = text(&dir.join("out"));
     assert_eq!(filled, format!("{}, GNU, none, -lpthread\n", NETWORKS.join(" ")));
+    // Clients that read the file without make find all variables in it.
+    let fragment = text(&installed.join("include/udp-conduit/udp-seq.mak"));
+    let mut lines = fragment.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    assert!(fragment.contains("\nGASNET_LIBS = -L") && lines.all(|line| line.contains(" =")), "{fragment}");
     // From the build directory and from the installation.
     for (fragments, name) in [(dir.clone(), "built"), (installed.join("include"), "installed")] {
         let makefile = format!(

@@ -2,7 +2,7 @@
 
 use super::objects::{own_segment, primordial};
 use crate::capi::boundary::{Refusal, attached, entry_points, initialised};
-use crate::capi::job::{answer, init, note_attached};
+use crate::capi::job::{answer, describe, init, note_attached};
 use crate::capi::{ERR_BAD_ARG, OK};
 use crate::ex::{self, Client, Endpoint, Segment, Team};
 use crate::job;
@@ -34,6 +34,14 @@ unsafe fn tell(client: *mut *mut Client, endpoint: *mut *mut Endpoint, team: *mu
         }
     }
     Ok(())
+}
+
+entry_points! {
+    fn vgasnet_ex_ErrorName(code: c_int) -> *const c_char {
+        let name = describe(code).0;
+        let of_gasnet = name.to_bytes_with_nul().strip_prefix(b"V").and_then(|name| CStr::from_bytes_with_nul(name).ok());
+        Ok(of_gasnet.unwrap_or(name).as_ptr())
+    }
 }
 
 entry_points! {
