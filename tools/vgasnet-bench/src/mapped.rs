@@ -130,6 +130,17 @@ pub fn file_bytes(len_bytes: u64, job: &Job) -> u64 {
 /// Writes a file of [`file_bytes`] by direct I/O, since reads of unwritten blocks do not reach the disk. Calls `fill`
 /// with the offset of each part. Maps the file.
 pub fn written_file(mapping: &Mapping, len_bytes: u64, fill: impl FnMut(u64, &mut [u8])) -> Memory {
+    written_and_open(mapping, len_bytes, fill).memory
+}
+
+/// A file, mapped and open for direct I/O if the directory supports it.
+pub struct MappedFile {
+    pub memory: Memory,
+    pub file: File,
+}
+
+/// As [`written_file`]; the file stays open.
+pub fn written_and_open(mapping: &Mapping, len_bytes: u64, fill: impl FnMut(u64, &mut [u8])) -> MappedFile {
     let written = write_and_map(&mapping.dir, len_bytes, fill);
     written.unwrap_or_else(|error| fail_in(mapping, &error))
 }
@@ -139,7 +150,7 @@ pub fn fail_in(mapping: &Mapping, error: &io::Error) -> ! {
     fail(format!("a mapped file in {}: {error}", mapping.dir.display()))
 }
 
-fn write_and_map(dir: &Path, len_bytes: u64, mut fill: impl FnMut(u64, &mut [u8])) -> io::Result<Memory> {
+fn write_and_map(dir: &Path, len_bytes: u64, mut fill: impl FnMut(u64, &mut [u8])) -> io::Result<MappedFile> {
     let backing = BackingFile::create(dir, len_bytes).unwrap_or_else(|error| fail(error.to_string()));
     let file = File::from(backing.as_fd().try_clone_to_owned()?);
     // Direct I/O needs aligned memory.
@@ -149,5 +160,5 @@ fn write_and_map(dir: &Path, len_bytes: u64, mut fill: impl FnMut(u64, &mut [u8]
         file.write_all_at(block.bytes(), offset)?;
     }
     file.sync_all()?;
-    Memory::of_file(backing.as_fd(), len_bytes as usize)
+    Ok(MappedFile { memory: Memory::of_file(backing.as_fd(), len_bytes as usize)?, file })
 }

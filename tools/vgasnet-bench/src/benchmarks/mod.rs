@@ -16,6 +16,7 @@ mod lists;
 mod messages;
 mod operations;
 mod page_size;
+mod random_threads;
 mod reads;
 mod replacement;
 mod small;
@@ -46,6 +47,7 @@ pub static ALL: &[Entry] = &[
     Entry::of::<blocks::Blocks>(),
     Entry::of::<small::Small>(),
     Entry::of::<table::Table>(),
+    Entry::of::<random_threads::RandomThreads>(),
     Entry::of::<gets::Gets>(),
     Entry::of::<examples::Lcc>(),
     Entry::of::<examples::BarnesHut>(),

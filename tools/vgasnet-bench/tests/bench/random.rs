@@ -116,6 +116,31 @@ fn inserts_into_a_table_are_compared_with_a_mapped_file() {
 }
 
 #[test]
+fn threads_that_access_random_records_are_compared_with_a_mapped_file_and_plain_reads() {
+    let folder = Folder::new("random-threads");
+    let sizes = ["--pool", "1M", "--page", "16K", "--threads", "1,3", "--repeat", "1"];
+    let results = folder.results(&[&["random-threads", "-n", "2"], &sizes[..]].concat());
+    for run in list(&results, "runs") {
+        let rows = list(run, "by_threads");
+        assert_eq!(rows.len(), 2, "{run}");
+        let is_mapped = run["mapped_not_run"].is_null();
+        for row in rows {
+            let of_process = ["mapped_loads", "mapped_stores", "plain_reads"].into_iter().filter(|_| is_mapped);
+            for way in ["gets", "puts", "loads", "stores"].into_iter().chain(of_process) {
+                assert!(number(row, &format!("{way}_per_second")) > 0.0, "{way}: {run}");
+                assert!(number(row, &format!("{way}_us")) > 0.0, "{way}: {run}");
+            }
+        }
+        let with_mapped: &[&str] = if is_mapped { &["gets_to_mmap", "loads_to_mmap"] } else { &[] };
+        check_targets(run, &[with_mapped, &["get_us", "load_us"]].concat(), is_mapped);
+        if is_mapped {
+            let to_mapped = number(&rows[1], "loads_per_second") / number(&rows[1], "mapped_loads_per_second");
+            assert!((to_mapped / number(&run["targets"][1], "measured") - 1.0).abs() < 1e-9, "{run}");
+        }
+    }
+}
+
+#[test]
 fn without_cgroups_nothing_is_mapped_and_a_line_says_why() {
     let folder = Folder::new("random-no-cgroup");
     let small = ["--pool", "1M", "--page", "16K", "--repeat", "1", "-n", "1", "--json", "-"];
