@@ -88,3 +88,21 @@ fn where_handlers_cannot_be_seen_a_line_says_so() {
         assert_eq!(ended.expect(0).stderr, "", "{ended}");
     }
 }
+
+/// The C library then comes before vgasnet in the order in which symbols are searched.
+#[test]
+fn the_library_may_be_what_a_library_depends_on() {
+    let shared = library("libvgasnet.so");
+    let directory = shared.parent().and_then(Path::to_str).expect("a directory");
+    let shared = shared.to_str().expect("a path in UTF-8");
+    let (search, later) = (format!("-Wl,-rpath,{directory}"), format!("-Wl,-rpath-link,{directory}"));
+    for (client, parts) in [("stacks", ["threads", "signals"]), ("locks", ["mutexes", "conditions"])] {
+        let name = format!("behind-{client}.so");
+        let middle = without_library(client, &name, &["-Dmain=client_main", "-shared", "-fPIC", shared, &search]);
+        let found = [middle.to_str().expect("a path in UTF-8"), &later, "-Wl,-rpath,$ORIGIN"];
+        let program = without_library("behind", &format!("behind-{client}"), &found);
+        for part in parts {
+            run(&program, &[part], SETUP).expect(0);
+        }
+    }
+}

@@ -26,6 +26,7 @@ mod loaded_objects;
 mod loader_hooks;
 mod locks;
 mod mapped;
+mod next_definition;
 pub mod observers;
 mod peer_memory;
 #[cfg(asan)]

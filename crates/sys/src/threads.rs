@@ -11,6 +11,7 @@
 use crate::alternate_stack::{self, Run, off_the_segment, run_on};
 use crate::client_signals::use_alternate_stacks;
 use crate::io::is_in_segment;
+use crate::next_definition::next_definition;
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
@@ -47,9 +48,8 @@ static CREATE: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 fn create() -> Create {
     let mut address = CREATE.load(Ordering::Relaxed);
     if address.is_null() {
-        // SAFETY: the name is a terminated string, and the assembly above defines the pointers.
-        let (next, [alone, _]) =
-            unsafe { (libc::dlsym(libc::RTLD_NEXT, c"pthread_create".as_ptr()), vgasnet_threads_) };
+        // SAFETY: the assembly above defines the pointers.
+        let (next, [alone, _]) = (next_definition(c"pthread_create"), unsafe { vgasnet_threads_ });
         address = if next.is_null() { alone } else { next };
         CREATE.store(address, Ordering::Relaxed);
     }

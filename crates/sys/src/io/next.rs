@@ -4,6 +4,7 @@
 //! They are cancellation points: a thread cancelled in one of them unwinds through its caller.
 
 use crate::cancellation::cancellable;
+use crate::next_definition::next_definition;
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -25,8 +26,7 @@ impl Next {
 
     #[cold]
     fn look_up(&self, name: &CStr, alone: *mut c_void) -> *mut c_void {
-        // SAFETY: the name is a string.
-        let next = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+        let next = next_definition(name);
         let address = if next.is_null() { alone } else { next };
         self.0.store(address, Ordering::Relaxed);
         address

@@ -21,6 +21,7 @@ mod rwlocks;
 mod semaphores;
 
 use crate::futex::Deadline;
+use crate::next_definition::next_definition;
 use parking::Limits;
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -88,8 +89,7 @@ fn look_up(known: &AtomicPtr<c_void>, name: &CStr) -> *mut c_void {
 
 #[cold]
 fn find(known: &AtomicPtr<c_void>, name: &CStr) -> *mut c_void {
-    // SAFETY: the name is a terminated string.
-    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    let found = next_definition(name);
     if found.is_null() {
         eprintln!("vgasnet: no {name:?} in the C library; link the program with an installed vgasnet");
         std::process::abort();
