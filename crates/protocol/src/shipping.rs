@@ -3,11 +3,13 @@
 //!
 //! This is the ski-rental problem. Each page has a meter to which shipping adds its cost. When the meter reaches the
 //! cost of a move, the next operation moves the page. The total cost is at most twice the optimum (Karlin, Manasse,
-//! Rudolph and Sleator, "Competitive Snoopy Caching", Algorithmica 3, 1988). Three things are outside their model:
+//! Rudolph and Sleator, "Competitive Snoopy Caching", Algorithmica 3, 1988). Four things are outside their model:
 //!
 //! - In a full pool a move evicts another page. A page deserves a frame only if it is used more than the resident ones,
 //!   so each meter leaks a frame's share of all shipping. Among equally used pages, more than there are frames, none
 //!   moves.
+//! - A page that costs less than two requests moves at once while there is room for it, since it may be used again. In a
+//!   full pool even such a page has to deserve its frame, unless a block is most of it.
 //! - Pages read in order move at once: their continuation is predictable.
 //! - A page written by several ranks alternately keeps being shipped to: its holder would lose it to the next writer.
 //!   An undisturbed rank reading much of it in order gets it.
@@ -42,11 +44,15 @@ const CONTENDED_PARTS: u32 = 4;
 /// turn may have dozens.
 const UNDISTURBED_MIN: u64 = 64;
 
+/// The least a disk reads, and the smallest pages with parts worth reading alone.
+const PARTS_MIN_OF_PAGE: u64 = 4;
+const DISK_BLOCK_BYTES: u64 = 4096;
+
 /// Meters in one place of the table.
 const WAYS: usize = 4;
 
-/// Meters per frame, and bounds: a page of a working set that fits keeps its own meter. Pages moved at once rarely need
-/// a meter: only the alternately written ones do.
+/// Meters per frame, and bounds: a page of a working set that fits keeps its own meter. Pages that are always moved at
+/// once rarely need a meter: only the alternately written ones do.
 const METERS_OF_FRAME: u32 = 4;
 const METERS_MIN: u32 = 64;
 const METERS_MAX: u32 = 1 << 18;
@@ -146,8 +152,7 @@ pub struct Meters {
 impl Meters {
     /// Meters of `rank` with a pool of `frames` frames of `page_bytes`, and a fixed request cost as [`REQUEST_BYTES`].
     pub fn new(rank: Rank, page_bytes: usize, frames: u32, request_bytes: u64) -> Meters {
-        let is_small = is_dear(request_bytes + page_bytes as u64, request_bytes);
-        let most = if is_small { METERS_MAX_OF_SMALL } else { METERS_MAX };
+        let most = if has_parts(page_bytes as u64) { METERS_MAX } else { METERS_MAX_OF_SMALL };
         let meters = frames.saturating_mul(METERS_OF_FRAME).clamp(METERS_MIN, most).next_power_of_two() as usize;
         assert!(meters >= WAYS && meters.is_power_of_two(), "the table has whole places");
         Meters {
@@ -196,7 +201,8 @@ impl Meters {
         let leaked = if has_room { 0 } else { (shipped - meter.updated_at) / frames };
         meter.level = meter.level.saturating_sub(leaked);
         let most = if meter.is_contended { move_bytes.max(undisturbed) } else { move_bytes };
-        let is_dear = !meter.is_contended && is_dear(move_bytes, cost);
+        let may_be_dear = !meter.is_contended && (has_room || !has_parts(u64::from(page_bytes)));
+        let is_dear = may_be_dear && is_dear(move_bytes, cost);
         if is_dear || meter.level + cost > most || is_scan {
             (meter.level, meter.is_contended) = (0, false);
             return Choice::Move;
@@ -250,6 +256,11 @@ impl Meters {
         }
         meter
     }
+}
+
+/// Whether a disk reads a part of a page in much less than the page.
+fn has_parts(page_bytes: u64) -> bool {
+    page_bytes >= PARTS_MIN_OF_PAGE * DISK_BLOCK_BYTES
 }
 
 /// Whether two requests cost more than the move they defer.
@@ -363,12 +374,30 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_which_two_requests_cost_more_are_moved_at_once() {
-        for (page_bytes, is_shipped) in [(4 << 10, false), (64 << 10, false), (256 << 10, true)] {
+    fn pages_of_which_two_requests_cost_more_are_moved_at_once_if_there_is_room() {
+        for (page_bytes, has_room, is_shipped) in [
+            (4 << 10, true, false),
+            (64 << 10, true, false),
+            (256 << 10, true, true),
+            (4 << 10, false, false),
+            (16 << 10, false, true),
+            (64 << 10, false, true),
+        ] {
             let mut meters = meters(page_bytes, 16);
-            let choice = meters.choose(page(0), &get(8, 8), false);
-            assert_eq!(choice == Choice::Ship, is_shipped, "pages of {page_bytes}");
+            let choice = meters.choose(page(0), &get(8, 8), has_room);
+            assert_eq!(choice == Choice::Ship, is_shipped, "pages of {page_bytes}, room {has_room}");
         }
+    }
+
+    #[test]
+    fn small_pages_that_fit_a_full_pool_move_and_more_of_them_do_not() {
+        let moves = |pages: u64| {
+            let (mut meters, mut state) = (meters(64 << 10, 64), 3);
+            let mut draw = || page((draw(&mut state) % pages) as u32);
+            (0..10_000).filter(|_| meters.choose(draw(), &get(8, 8), false) == Choice::Move).count()
+        };
+        assert!(moves(8) > 4000, "every second or third use moves one of {}", moves(8));
+        assert!(moves(256) < 1500, "of four times as many pages as frames most stay: {}", moves(256));
     }
 
     #[test]
