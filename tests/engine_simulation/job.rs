@@ -95,10 +95,7 @@ pub enum Task {
         frame: FrameId,
     },
     Closed(PageId),
-    UnmapUnused {
-        page: PageId,
-        frame: FrameId,
-    },
+    UnmapUnused(Box<[(u32, FrameId)]>),
     GiveBack {
         index: u32,
     },
@@ -218,7 +215,7 @@ impl Job {
             Work::Clear { page, frame } => Task::Clear { page, frame },
             Work::Fill { page, frame, part } => Task::Fill { page, frame, part: *part },
             Work::Unmap { page, frame } => Task::Unmap { page, frame },
-            Work::UnmapUnused { page, frame } => Task::UnmapUnused { page, frame },
+            Work::UnmapUnused { pages } => Task::UnmapUnused(pages),
             Work::GiveBack { index } => Task::GiveBack { index },
             Work::Blocks(copies) => Task::Blocks(*copies),
             Work::LayOver { operation, blocks } => Task::LayOver { operation, blocks },
@@ -277,7 +274,7 @@ impl Job {
             of_frame @ (Task::Clear { .. } | Task::Cleared(_) | Task::Fill { .. } | Task::Filled(..)) => {
                 self.step_of_frame(rank, of_frame)
             }
-            of_mapping @ (Task::Unmap { .. } | Task::Closed(_) | Task::UnmapUnused { .. } | Task::GiveBack { .. }) => {
+            of_mapping @ (Task::Unmap { .. } | Task::Closed(_) | Task::UnmapUnused(_) | Task::GiveBack { .. }) => {
                 self.step_of_mapping(rank, of_mapping)
             }
             of_bytes => self.step_of_bytes(rank, of_bytes),
@@ -326,8 +323,8 @@ impl Job {
                 node.engine.complete(Event::Closed(page));
                 None
             }
-            Task::UnmapUnused { page, frame } => {
-                node.view().unmap_unused(page, frame);
+            Task::UnmapUnused(pages) => {
+                node.view().unmap_unused(&pages);
                 None
             }
             Task::GiveBack { index } => {

@@ -1,5 +1,6 @@
 //! State of the own pool's frames, except the page in each, which the protocol knows.
 
+use super::unmapping::UNMAPPED_AT_ONCE;
 use super::{AddressSpace, LargePages, RankMemory};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -9,6 +10,9 @@ use vgasnet_protocol::replacement::{FillKind, FrameState, FrameUse, Need, Policy
 /// Once one frame in this many holds a second copy, sole copies are spared: pages have enough room to come and go.
 const SECOND_COPIES_PART: u32 = 16;
 
+/// At most one frame in this many waits to be unmapped with others.
+const PASSED_PART: usize = 16;
+
 /// The frames of a rank's pool, for its engine.
 #[derive(Debug)]
 pub struct Frames {
@@ -16,7 +20,7 @@ pub struct Frames {
     replacement: Replacement,
     /// Frames that have held a page or were about to. The memory of the others is zeros.
     filled: Box<[bool]>,
-    passed_mapped: Vec<(PageId, FrameId)>,
+    passed_mapped: Vec<(u32, FrameId)>,
     /// Mapped frames queued for unmapping, so that none is queued twice.
     is_passed: Box<[bool]>,
     asked_back: Vec<PageId>,
@@ -144,15 +148,18 @@ impl Frames {
         self.will_go.drain(..)
     }
 
-    /// Mapped frames skipped by the last search, with their pages. They have to be unmapped, without the engine's lock,
-    /// since uses of mapped pages leave no trace.
-    pub fn passed_mapped(&mut self) -> impl Iterator<Item = (PageId, FrameId)> + '_ {
-        self.passed_mapped.drain(..)
+    /// Mapped frames skipped by searches, with their pages of the own segment. They have to be unmapped, without the
+    /// engine's lock, since uses of mapped pages leave no trace. `None` while they are few, unless `are_urgent`: many at
+    /// once cost less.
+    pub fn passed_mapped(&mut self, are_urgent: bool) -> Option<Box<[(u32, FrameId)]>> {
+        let many = (self.filled.len() / PASSED_PART).clamp(1, UNMAPPED_AT_ONCE);
+        let are_due = self.passed_mapped.len() >= many || are_urgent && !self.passed_mapped.is_empty();
+        are_due.then(|| self.passed_mapped.drain(..).collect())
     }
 
-    /// Called before a frame named by [`Frames::passed_mapped`] is unmapped.
-    pub fn on_unmapping(&mut self, frame: FrameId) {
-        self.is_passed[frame.0 as usize] = false;
+    /// Called before frames named by [`Frames::passed_mapped`] are unmapped.
+    pub fn on_unmapping(&mut self, pages: &[(u32, FrameId)]) {
+        pages.iter().for_each(|(_, frame)| self.is_passed[frame.0 as usize] = false);
     }
 
     /// Notes that the frame may be evictable again: its page was pinned by the client, or in flight.
@@ -184,7 +191,7 @@ struct Uses<'a> {
     space: &'a AddressSpace,
     cache: &'a Cache,
     is_pinned: &'a dyn Fn(PageId) -> bool,
-    passed_mapped: &'a mut Vec<(PageId, FrameId)>,
+    passed_mapped: &'a mut Vec<(u32, FrameId)>,
     is_passed: &'a mut [bool],
     asked_back: RefCell<&'a mut Vec<PageId>>,
     will_go: &'a mut Vec<FrameId>,
@@ -231,7 +238,7 @@ impl FrameUse for Uses<'_> {
         let was_used = pool.take_used(frame) | table.take_quick(frame);
         let mapped = self.cache.page_in(frame).filter(|page| is_mapped(self.space, *page, frame));
         if let Some(page) = mapped.filter(|_| !std::mem::replace(&mut self.is_passed[frame.0 as usize], true)) {
-            self.passed_mapped.push((page, frame));
+            self.passed_mapped.push((page.index, frame));
         }
         was_used || mapped.is_some()
     }

@@ -21,6 +21,7 @@ mod segment_view;
 mod segments;
 mod shortcut;
 mod translations;
+mod unmapping;
 
 pub use address_space::{
     AddressSpace, Piece, Pieces, STAGING_FRAMES_MIN, Shape, all_frames, block_frames, memories, staging_frames,

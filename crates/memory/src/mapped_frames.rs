@@ -8,6 +8,7 @@
 
 use super::mapped_order::{MappedOrder, MappedPages, MappedRun};
 use super::page_mapper::PageMapper;
+use super::unmapping::UNMAPPED_AT_ONCE;
 use std::sync::atomic::{AtomicBool, Ordering};
 use vgasnet_protocol::coherence::{Access, FrameId};
 use vgasnet_sys::futex::{Guard, Lock};
@@ -233,9 +234,18 @@ impl MappedFrames {
         mapping.map_or(Ok(()), |as_what| self.unmap_locked(frame, as_what, &mut mapping))
     }
 
-    /// Unmaps a frame, if it is mapped as page `index` and `may_unmap` allows it. If the system refuses, the frame
+    /// Unmaps frames, each if it is mapped as this page and `may_unmap` allows it. If the system refuses, the frame
     /// stays mapped.
-    pub(super) fn unmap_if(&self, frame: FrameId, index: u32, may_unmap: &dyn Fn(FrameId) -> bool) {
+    pub(super) fn unmap_unused(&self, frames: &[(u32, FrameId)], may_unmap: &dyn Fn(FrameId) -> bool) {
+        for frames in frames.chunks(UNMAPPED_AT_ONCE) {
+            let mut pages = [0; UNMAPPED_AT_ONCE];
+            pages.iter_mut().zip(frames).for_each(|(page, (index, _))| *page = *index);
+            self.mapper.prepare_unmapping(&pages[..frames.len()]);
+            frames.iter().for_each(|(index, frame)| self.unmap_if(*frame, *index, may_unmap));
+        }
+    }
+
+    fn unmap_if(&self, frame: FrameId, index: u32, may_unmap: &dyn Fn(FrameId) -> bool) {
         let mut mapping = self.mappings[frame.0 as usize].lock();
         if let Some(as_what) = mapping.filter(|as_what| as_what.page == index && may_unmap(frame)) {
             let _ = self.unmap_locked(frame, as_what, &mut mapping);

@@ -13,6 +13,7 @@
 //! functions. UCX, below MPI, does so with an `mremap` that takes no new address.
 
 use super::reservation::{cover, reserve};
+use super::unmapping::drop_entries;
 use super::{RemapBlocks, Segment};
 use std::io;
 use vgasnet_conduit::{Region, map_again};
@@ -36,6 +37,9 @@ pub trait PageMapper: Send + Sync {
     /// # Errors
     /// As [`PageMapper::map`]: none of them is mapped then.
     fn map_run(&self, index: u32, frame: FrameId, count: u32, access: Access) -> Result<(), i32>;
+
+    /// Prepares the unmapping of pages, so that it costs less for all of them together. They stay mapped. A hint.
+    fn prepare_unmapping(&self, _pages: &[u32]) {}
 
     /// Unmaps page `index`, as which `frame` is mapped with this access. On return no thread loads from it or stores to
     /// it any more.
@@ -169,6 +173,13 @@ impl PageMapper for RemapMapper {
         }
         debug_assert!(!self.moves_entries, "large pages are mapped one by one");
         self.map_anew(self.page(index), frame, count, access)
+    }
+
+    fn prepare_unmapping(&self, pages: &[u32]) {
+        // Entries that are moved must not be lost.
+        if !self.moves_entries {
+            drop_entries(pages.iter().map(|index| (self.page(*index), self.page_bytes)));
+        }
     }
 
     fn unmap(&self, index: u32, frame: FrameId, access: Access) -> Result<(), i32> {

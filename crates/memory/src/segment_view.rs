@@ -198,11 +198,9 @@ impl SegmentView {
         if page.space == Space::of_segment(self.rank) { self.mapped.unmap(frame) } else { Ok(()) }
     }
 
-    /// Unmaps the page of a frame, if it is mapped and not pinned, so that its next use is noticed.
-    pub fn unmap_unused(&self, page: PageId, frame: FrameId) {
-        if page.space == Space::of_segment(self.rank) {
-            self.mapped.unmap_if(frame, page.index, &|frame| self.may_unmap(frame));
-        }
+    /// Unmaps pages of the own segment in frames, those that are mapped and not pinned, so that their next use is noticed.
+    pub fn unmap_unused(&self, pages: &[(u32, FrameId)]) {
+        self.mapped.unmap_unused(pages, &|frame| self.may_unmap(frame));
     }
 
     /// Number of mapped pages.

@@ -106,8 +106,8 @@ impl Performer {
                 to.engine.lock().complete(Event::Closed(page));
                 return true;
             }
-            Work::UnmapUnused { page, frame } => {
-                self.view().expect("only a rank with a segment has mapped pages").unmap_unused(page, frame);
+            Work::UnmapUnused { pages } => {
+                self.view().expect("only a rank with a segment has mapped pages").unmap_unused(&pages);
                 return true;
             }
             Work::GiveBack { index } => {

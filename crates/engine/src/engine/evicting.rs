@@ -36,7 +36,8 @@ impl Engine {
         if need == Need::Now && victim.is_none() && cache.fetches_for_others() {
             self.queue.raise(Event::NoVictim);
         }
-        self.queue.add_all(self.paging.passed_mapped().map(|(page, frame)| Work::UnmapUnused { page, frame }));
+        let passed = self.paging.passed_mapped(victim.is_none());
+        self.queue.add_all(passed.map(|pages| Work::UnmapUnused { pages }));
         self.paging.asked_back().for_each(|page| pinning::ask_back(&mut self.outbox, page));
         debug_assert!(victim.is_none_or(|frame| cache.evictable(frame)), "{victim:?} can be evicted");
         self.queue.raise_all(self.paging.clean_ahead(victim, cache, stays).map(Event::WriteBack));

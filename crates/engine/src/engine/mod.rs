@@ -247,8 +247,8 @@ impl Engine {
     /// Takes the next work item, to be performed in order and without the lock.
     pub fn take_work(&mut self) -> Option<Work> {
         let work = self.queue.next_work();
-        if let Some(Work::UnmapUnused { frame, .. }) = &work {
-            self.paging.on_unmapping(*frame);
+        if let Some(Work::UnmapUnused { pages }) = &work {
+            self.paging.on_unmapping(pages);
         }
         work
     }

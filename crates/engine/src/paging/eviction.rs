@@ -64,9 +64,9 @@ impl Paging {
         victim
     }
 
-    /// Mapped frames skipped by the last search, with their pages: to be unmapped without the engine's lock.
-    pub fn passed_mapped(&mut self) -> impl Iterator<Item = (PageId, FrameId)> {
-        self.frames.passed_mapped()
+    /// Mapped frames skipped by searches, as [`vgasnet_memory::Frames::passed_mapped`].
+    pub fn passed_mapped(&mut self, are_urgent: bool) -> Option<Box<[(u32, FrameId)]>> {
+        self.frames.passed_mapped(are_urgent)
     }
 
     /// Pages in lent frames that the last search wants back.

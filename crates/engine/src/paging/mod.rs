@@ -197,9 +197,9 @@ impl Paging {
         self.frames.release(frame);
     }
 
-    /// A frame of [`Paging::passed_mapped`] is about to be unmapped.
-    pub fn on_unmapping(&mut self, frame: FrameId) {
-        self.frames.on_unmapping(frame);
+    /// Frames of [`Paging::passed_mapped`] are about to be unmapped.
+    pub fn on_unmapping(&mut self, pages: &[(u32, FrameId)]) {
+        self.frames.on_unmapping(pages);
     }
 
     /// Reconsiders frames that were not evictable. Returns whether pages were unpinned since the last call.

@@ -46,12 +46,10 @@ pub enum Work {
         /// Its frame.
         frame: FrameId,
     },
-    /// Unmap a page of the own segment, unless it is pinned, so that its next use faults and is noticed.
+    /// Unmap pages of the own segment, unless they are pinned, so that their next use faults and is noticed.
     UnmapUnused {
-        /// The page.
-        page: PageId,
-        /// Its frame.
-        frame: FrameId,
+        /// Indices of the pages, with their frames.
+        pages: Box<[(u32, FrameId)]>,
     },
     /// Unmap a page of the own segment with a frame lent by a neighbour, and return the frame.
     GiveBack {

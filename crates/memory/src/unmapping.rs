@@ -1,0 +1,69 @@
+//! Removing page table entries of many mappings at once.
+//!
+//! A mapping that is removed interrupts the other processors on which the process runs, unless it has no entries. So the
+//! entries of several mappings are removed first, by one system call with one interrupt for all. It is a hint: the
+//! mappings stay, and an access populates an entry again.
+//!
+//! Source: process_madvise(2), for the calling process and `MADV_DONTNEED` since Linux 6.13; the interrupts are joined
+//! since 6.16. Entries that have been written through still cost one each.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use vgasnet_sys::{last_errno, set_errno};
+
+/// Mappings whose entries are removed at once.
+pub const UNMAPPED_AT_ONCE: usize = 16;
+
+/// `PIDFD_SELF_THREAD_GROUP` of `linux/pidfd.h`.
+const OWN_PROCESS: i32 = -10_001;
+
+/// The system has refused the call, as older ones do.
+static IS_REFUSED: AtomicBool = AtomicBool::new(false);
+
+/// Removes the page table entries of ranges, each a start and a length in bytes, of shared mappings or without access.
+/// Keeps errno. Neither allocates nor locks.
+pub(super) fn drop_entries(ranges: impl Iterator<Item = (usize, usize)>) {
+    let none = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+    let (mut vectors, mut count) = ([none; UNMAPPED_AT_ONCE], 0);
+    for (start, len_bytes) in ranges.take(UNMAPPED_AT_ONCE) {
+        let start = std::ptr::with_exposed_provenance_mut(start);
+        vectors[count] = libc::iovec { iov_base: start, iov_len: len_bytes };
+        count += 1;
+    }
+    if count < 2 || IS_REFUSED.load(Ordering::Relaxed) {
+        return;
+    }
+    let before = last_errno();
+    // SAFETY: entries of shared mappings come back with the same bytes, and ranges without access have none.
+    let dropped = unsafe {
+        let vectors = vectors.as_ptr();
+        libc::syscall(libc::SYS_process_madvise, OWN_PROCESS, vectors, count, libc::MADV_DONTNEED, 0)
+    };
+    if dropped == -1 {
+        IS_REFUSED.store(true, Ordering::Relaxed);
+        set_errno(before);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vgasnet_conduit::page_bytes;
+
+    #[test]
+    fn bytes_stay() {
+        let len_bytes = 8 * page_bytes();
+        let (rights, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+        // SAFETY: a new mapping at an address of the kernel's choice disturbs no other memory.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), len_bytes, rights, flags, -1, 0) };
+        assert_ne!(start, libc::MAP_FAILED);
+        let base = start.expose_provenance();
+        let bytes = start.cast::<u8>();
+        // SAFETY: the bytes are mapped, and only this test uses them.
+        unsafe {
+            (0..len_bytes).for_each(|at| bytes.add(at).write(at as u8));
+            drop_entries((0..4).map(|page| (base + 2 * page * page_bytes(), page_bytes())));
+            assert!((0..len_bytes).all(|at| bytes.add(at).read() == at as u8));
+            libc::munmap(start, len_bytes);
+        }
+    }
+}
