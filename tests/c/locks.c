@@ -52,6 +52,9 @@ static void *run(void *argument) {
     return NULL;
 }
 
+/* What the main thread does between two evictions. */
+static void (*meanwhile)(void);
+
 static void in_threads(void (*function)(int)) {
     struct thread threads[THREADS];
     running = THREADS;
@@ -63,6 +66,7 @@ static void in_threads(void (*function)(int)) {
     /* A wait that a signal interrupts begins again in the kernel. */
     while (__atomic_load_n(&running, __ATOMIC_ACQUIRE) > 0) {
         evict();
+        if (meanwhile != NULL) meanwhile();
         for (int i = 0; i < THREADS; ++i) {
             int error = pthread_kill(threads[i].thread, SIGUSR1);
             CHECK(error == 0 || error == ESRCH || error == EAGAIN);
@@ -180,6 +184,19 @@ static void use_signal(int number) {
         take_turn(&counted);
         if (i % 2 == 0) CHECK(pthread_cond_signal(condition) == 0);
         if (i % 2 == 1) CHECK(cnd_signal((cnd_t *)condition) == thrd_success);
+        CHECK(pthread_mutex_unlock(mutex) == 0);
+    }
+}
+
+/* As with a condition, by waits without a limit. */
+static uint64_t turns;
+
+static void take_turns(int number) {
+    for (int i = 0; i < ROUNDS / 4; ++i) {
+        CHECK(pthread_mutex_lock(mutex) == 0);
+        while (turns % THREADS != (uint64_t)number) CHECK(pthread_cond_wait(condition, mutex) == 0);
+        ++turns;
+        CHECK(pthread_cond_broadcast(condition) == 0);
         CHECK(pthread_mutex_unlock(mutex) == 0);
     }
 }
@@ -377,7 +394,31 @@ static void *wait_at_semaphore(void *unused) {
     return NULL;
 }
 
+static void cancel_another(void) {
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, wait_at_semaphore, NULL) == 0);
+    CHECK(pthread_cancel(thread) == 0 && pthread_join(thread, NULL) == 0);
+}
+
+/* Waiters that are not cancelled keep their mutex and their turns. */
+static void others_cancelled(void) {
+    const int types[] = {PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_RECURSIVE};
+    meanwhile = cancel_another;
+    for (int i = 0; i < 2; ++i) {
+        make_mutex(0, PTHREAD_MUTEX_ERRORCHECK);
+        make_mutex(3, types[i]);
+        CHECK(pthread_cond_init(CONDITION(1), NULL) == 0 && sem_init(SEMAPHORE(2), 0, 0) == 0);
+        mutex = MUTEX(3);
+        condition = CONDITION(1);
+        turns = 0;
+        in_threads(take_turns);
+        CHECK_EQ(turns, THREADS * (ROUNDS / 4));
+    }
+    meanwhile = NULL;
+}
+
 static void cancelled(void) {
+    others_cancelled();
     make_mutex(0, PTHREAD_MUTEX_ERRORCHECK);
     CHECK(pthread_cond_init(CONDITION(1), NULL) == 0 && sem_init(SEMAPHORE(2), 0, 0) == 0);
     for (int i = 0; i < 2 * THREADS; ++i) {

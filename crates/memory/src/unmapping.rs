@@ -13,8 +13,8 @@ use vgasnet_sys::{last_errno, set_errno};
 /// Mappings whose entries are removed at once.
 pub const UNMAPPED_AT_ONCE: usize = 16;
 
-/// `PIDFD_SELF_THREAD_GROUP` of `linux/pidfd.h`.
-const OWN_PROCESS: i32 = -10_001;
+/// `PIDFD_SELF_THREAD` of `linux/pidfd.h`, since Linux 6.14: this thread, so this address space.
+const OWN_THREAD: i32 = -10_000;
 
 /// The system has refused the call, as older ones do.
 static IS_REFUSED: AtomicBool = AtomicBool::new(false);
@@ -36,10 +36,11 @@ pub(super) fn drop_entries(ranges: impl Iterator<Item = (usize, usize)>) {
     // SAFETY: entries of shared mappings come back with the same bytes, and ranges without access have none.
     let dropped = unsafe {
         let vectors = vectors.as_ptr();
-        libc::syscall(libc::SYS_process_madvise, OWN_PROCESS, vectors, count, libc::MADV_DONTNEED, 0)
+        libc::syscall(libc::SYS_process_madvise, OWN_THREAD, vectors, count, libc::MADV_DONTNEED, 0)
     };
     if dropped == -1 {
-        IS_REFUSED.store(true, Ordering::Relaxed);
+        let is_for_good = [libc::EBADF, libc::EINVAL, libc::EPERM, libc::ENOSYS].contains(&last_errno());
+        IS_REFUSED.fetch_or(is_for_good, Ordering::Relaxed);
         set_errno(before);
     }
 }
@@ -49,8 +50,16 @@ mod tests {
     use super::*;
     use vgasnet_conduit::page_bytes;
 
+    fn minor_faults() -> libc::c_long {
+        // SAFETY: zero is a valid value of each field.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: there is room for the answer.
+        unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+        usage.ru_minflt
+    }
+
     #[test]
-    fn bytes_stay() {
+    fn entries_go_and_bytes_stay() {
         let len_bytes = 8 * page_bytes();
         let (rights, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
         // SAFETY: a new mapping at an address of the kernel's choice disturbs no other memory.
@@ -61,8 +70,11 @@ mod tests {
         // SAFETY: the bytes are mapped, and only this test uses them.
         unsafe {
             (0..len_bytes).for_each(|at| bytes.add(at).write(at as u8));
+            libc::mprotect(start, len_bytes, libc::PROT_READ);
             drop_entries((0..4).map(|page| (base + 2 * page * page_bytes(), page_bytes())));
+            let before = minor_faults();
             assert!((0..len_bytes).all(|at| bytes.add(at).read() == at as u8));
+            assert!(IS_REFUSED.load(Ordering::Relaxed) || minor_faults() > before, "entries are populated again");
             libc::munmap(start, len_bytes);
         }
     }

@@ -25,6 +25,7 @@ pub const NAMES: &[&CStr] = &[
     c"bsd_signal",
     c"call_once",
     c"cnd_broadcast",
+    c"cnd_init",
     c"cnd_signal",
     c"cnd_timedwait",
     c"cnd_wait",

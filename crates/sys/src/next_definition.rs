@@ -8,15 +8,35 @@ use std::ptr::null_mut;
 /// called through the slots of `interposed.rs`. Null if there is none, as in a static program.
 pub(super) fn next_definition(name: &CStr) -> *mut c_void {
     // SAFETY: the name is a terminated string.
-    let [next, first] = [libc::RTLD_NEXT, libc::RTLD_DEFAULT].map(|order| unsafe { libc::dlsym(order, name.as_ptr()) });
+    let next = unsafe { find_next(name) };
     if !next.is_null() {
         return next;
     }
+    // SAFETY: the same.
+    let first = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     if base_of(first) == base_of(next_definition as fn(&CStr) -> *mut c_void as *mut c_void) {
         null_mut()
     } else {
         first
     }
+}
+
+/// glibc before 2.36 finds the oldest version of a name behind the caller. Condition variables of 2.2.5 on x86-64 have
+/// another layout than those of 2.3.2, which all programs use.
+///
+/// # Safety
+/// The name is a terminated string.
+unsafe fn find_next(name: &CStr) -> *mut c_void {
+    #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+    if name.to_bytes().starts_with(b"pthread_cond_") {
+        // SAFETY: the strings are terminated.
+        let found = unsafe { libc::dlvsym(libc::RTLD_NEXT, name.as_ptr(), c"GLIBC_2.3.2".as_ptr()) };
+        if !found.is_null() {
+            return found;
+        }
+    }
+    // SAFETY: the name is a terminated string.
+    unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }
 }
 
 /// The start of the object with this address.

@@ -93,6 +93,7 @@ pub fn survive_forks() {
     }
     extern "C" fn in_child() {
         keep_slots_of_this_thread();
+        crate::locks::in_child();
         if PROCESS.load(Ordering::Relaxed) != 0 {
             note_process();
         }

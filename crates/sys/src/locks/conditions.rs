@@ -3,9 +3,11 @@
 use super::mutexes::{self, Mutex};
 use super::parking::{Ended, Limits, cancelled, wait, wake_all, wake_one};
 use super::{interposed, pthread_testcancel, until};
+use crate::alternate_stack::off_the_segment;
 use crate::deferred_signals::SignalGuard;
 use crate::futex::Lock;
 use crate::io::is_in_segment;
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -96,23 +98,28 @@ pub(super) unsafe fn broadcast(condition: *mut Condition) -> c_int {
     if is_in_segment(condition.addr()) { 0 } else { unsafe { next::pthread_cond_broadcast(condition) } }
 }
 
-fn note_clock(condition: *mut Condition, clock: libc::clockid_t) {
+pub(super) fn note_clock(condition: *mut Condition, clock: libc::clockid_t) {
     if clock == libc::CLOCK_REALTIME && MONOTONIC_COUNT.load(Ordering::Acquire) == 0 {
         return;
     }
-    let _signals = SignalGuard::new();
-    let mut monotonic = MONOTONIC.lock();
-    if clock == libc::CLOCK_MONOTONIC {
-        monotonic.insert(condition.addr());
-    } else {
-        monotonic.remove(&condition.addr());
-    }
-    MONOTONIC_COUNT.store(monotonic.len(), Ordering::Release);
+    // The heap has a lock.
+    off_the_segment(|| {
+        let _signals = SignalGuard::new();
+        let mut monotonic = MONOTONIC.lock();
+        if clock == libc::CLOCK_MONOTONIC {
+            monotonic.insert(condition.addr());
+        } else {
+            monotonic.remove(&condition.addr());
+        }
+        MONOTONIC_COUNT.store(monotonic.len(), Ordering::Release);
+    });
 }
 
 fn clock_of(condition: *mut Condition) -> libc::clockid_t {
-    let _signals = SignalGuard::new();
-    let is_monotonic = MONOTONIC.lock().contains(&condition.addr());
+    let is_monotonic = off_the_segment(|| {
+        let _signals = SignalGuard::new();
+        MONOTONIC.lock().contains(&condition.addr())
+    });
     if is_monotonic { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME }
 }
 
@@ -143,11 +150,21 @@ unsafe fn wait_within(condition: *mut Condition, mutex: *mut Mutex, limits: Resu
     let before = cancelled();
     // SAFETY: this frame has nothing to drop.
     unsafe { pthread_testcancel() };
-    // SAFETY: the mutex is initialised.
-    let unlocked = || Some(unsafe { mutexes::unlock(mutex) }).filter(|&error| error != 0);
-    let ended = wait(condition.addr(), before, limits, unlocked);
+    let is_unlocked = Cell::new(false);
+    let unlock = || {
+        is_unlocked.set(true);
+        // SAFETY: the mutex is initialised.
+        Some(unsafe { mutexes::unlock(mutex) }).filter(|&error| error != 0)
+    };
+    let ended = wait(condition.addr(), before, limits, unlock);
     if let Ended::Ready(error) = ended {
         return error;
+    }
+    if !is_unlocked.get() {
+        // A thread has been cancelled meanwhile.
+        // SAFETY: this frame has nothing to drop.
+        unsafe { pthread_testcancel() };
+        return 0;
     }
     // SAFETY: the mutex is initialised.
     let error = unsafe { mutexes::lock(mutex) };

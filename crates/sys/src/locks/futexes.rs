@@ -27,7 +27,7 @@ pub unsafe extern "C-unwind" fn syscall(
 ) -> c_long {
     let answer = if number == libc::SYS_futex && is_in_segment(first as usize) {
         // SAFETY: as this function requires.
-        unsafe { futex(first as usize, second as c_int, third as u32, fourth as *const libc::timespec) }
+        unsafe { futex(first as usize, second as c_int, third as u32, fourth as *const libc::timespec, sixth as u32) }
     } else {
         None
     };
@@ -44,17 +44,34 @@ pub unsafe extern "C-unwind" fn syscall(
 ///
 /// # Safety
 /// `address` is that of a word. `time` is null or valid for reads, if the thread waits.
-unsafe fn futex(address: usize, operation: c_int, value: u32, time: *const libc::timespec) -> Option<c_long> {
+unsafe fn futex(
+    address: usize,
+    operation: c_int,
+    value: u32,
+    time: *const libc::timespec,
+    bits: u32,
+) -> Option<c_long> {
+    const ALL_BITS: u32 = libc::FUTEX_BITSET_MATCH_ANY as u32;
     let flags = libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME;
     let is_real_time = operation & libc::FUTEX_CLOCK_REALTIME != 0;
+    let has_bits = matches!(operation & !flags, libc::FUTEX_WAIT_BITSET | libc::FUTEX_WAKE_BITSET);
+    if has_bits && bits == 0 {
+        return Some(-c_long::from(libc::EINVAL));
+    }
     match operation & !flags {
+        // Whoever waits for other bits wakes spuriously.
+        libc::FUTEX_WAKE_BITSET if bits != ALL_BITS => Some(wake(address, usize::MAX) as c_long),
         libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET => {
             Some(wake(address, value.min(i32::MAX as u32) as usize) as c_long)
         }
         kind @ (libc::FUTEX_WAIT | libc::FUTEX_WAIT_BITSET) => {
             let clock = if is_real_time { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
             // SAFETY: it is null or valid.
-            let deadline = unsafe { time.as_ref() }.map(|&time| match kind {
+            let time = unsafe { time.as_ref() };
+            if time.is_some_and(|time| time.tv_sec < 0 || !(0..1_000_000_000).contains(&time.tv_nsec)) {
+                return Some(-c_long::from(libc::EINVAL));
+            }
+            let deadline = time.map(|&time| match kind {
                 libc::FUTEX_WAIT => Deadline::after(clock, time),
                 _ => Deadline { clock, time },
             });
@@ -131,8 +148,12 @@ mod tests {
         let short = libc::timespec { tv_sec: 0, tv_nsec: 1000 };
         let call = |operation, value| {
             // SAFETY: it is the address of a word, and the time is valid.
-            unsafe { futex(address, operation | libc::FUTEX_PRIVATE_FLAG, value, &raw const short) }
+            unsafe { futex(address, operation | libc::FUTEX_PRIVATE_FLAG, value, &raw const short, u32::MAX) }
         };
+        let never = libc::timespec { tv_sec: 0, tv_nsec: -1 };
+        // SAFETY: as above.
+        let refused = unsafe { futex(address, libc::FUTEX_WAIT, 5, &raw const never, 0) };
+        assert_eq!(refused, Some(-c_long::from(libc::EINVAL)));
         assert_eq!(call(libc::FUTEX_WAIT, 4), Some(-c_long::from(libc::EAGAIN)));
         assert_eq!(call(libc::FUTEX_WAIT, 5), Some(-c_long::from(libc::ETIMEDOUT)));
         assert_eq!(call(libc::FUTEX_WAIT_BITSET, 5), Some(-c_long::from(libc::ETIMEDOUT)));

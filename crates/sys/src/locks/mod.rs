@@ -24,6 +24,7 @@ use crate::futex::Deadline;
 use crate::next_definition::next_definition;
 use parking::Limits;
 use std::ffi::{CStr, c_int, c_void};
+use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 unsafe extern "C-unwind" {
@@ -43,21 +44,33 @@ macro_rules! interposed {
                 /// As the C library's function of this name.
                 #[inline(always)]
                 pub(in crate::locks) unsafe fn $name($($argument: $type),*) -> std::ffi::c_int {
-                    static ADDRESS: std::sync::atomic::AtomicPtr<std::ffi::c_void> =
-                        std::sync::atomic::AtomicPtr::new(std::ptr::null_mut());
                     type Function = unsafe extern "C-unwind" fn($($type),*) -> std::ffi::c_int;
-                    const NAME: &std::ffi::CStr =
-                        match std::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                            Ok(name) => name,
-                            Err(_) => panic!("a name has no zero byte"),
-                        };
-                    let address = crate::locks::look_up(&ADDRESS, NAME);
+                    let address = $name::NEXT.address();
                     // SAFETY: it is the address of a function of this name, and so of this type.
                     let function = unsafe { std::mem::transmute::<*mut std::ffi::c_void, Function>(address) };
                     // SAFETY: as this function requires.
                     unsafe { function($($argument),*) }
                 }
+
+                mod $name {
+                    pub static NEXT: crate::locks::Next = crate::locks::Next::new(
+                        match std::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                            Ok(name) => name,
+                            Err(_) => panic!("a name has no zero byte"),
+                        },
+                    );
+                }
             )*
+
+            /// Looks all of them up at the start of the program: later the caller may be a signal handler, or the
+            /// linker's lock taken.
+            extern "C" fn look_all_up() {
+                $($name::NEXT.find();)*
+            }
+
+            #[used]
+            #[unsafe(link_section = ".init_array")]
+            static AT_START: extern "C" fn() = look_all_up;
         }
 
         $(
@@ -80,22 +93,38 @@ macro_rules! interposed {
 }
 use interposed;
 
-/// The next definition of a function behind the library's.
-#[inline(always)]
-fn look_up(known: &AtomicPtr<c_void>, name: &CStr) -> *mut c_void {
-    let address = known.load(Ordering::Relaxed);
-    if address.is_null() { find(known, name) } else { address }
+/// The next definition of a function behind the library's, once it has been looked up.
+struct Next {
+    name: &'static CStr,
+    address: AtomicPtr<c_void>,
 }
 
-#[cold]
-fn find(known: &AtomicPtr<c_void>, name: &CStr) -> *mut c_void {
-    let found = next_definition(name);
-    if found.is_null() {
-        eprintln!("vgasnet: no {name:?} in the C library; link the program with an installed vgasnet");
-        std::process::abort();
+impl Next {
+    const fn new(name: &'static CStr) -> Next {
+        Next { name, address: AtomicPtr::new(null_mut()) }
     }
-    known.store(found, Ordering::Relaxed);
-    found
+
+    #[inline(always)]
+    fn address(&self) -> *mut c_void {
+        let address = self.address.load(Ordering::Relaxed);
+        if address.is_null() { self.must_find() } else { address }
+    }
+
+    fn find(&self) -> *mut c_void {
+        let found = next_definition(self.name);
+        self.address.store(found, Ordering::Relaxed);
+        found
+    }
+
+    #[cold]
+    fn must_find(&self) -> *mut c_void {
+        let found = self.find();
+        if found.is_null() {
+            eprintln!("vgasnet: no {:?} in the C library; link the program with an installed vgasnet", self.name);
+            std::process::abort();
+        }
+        found
+    }
 }
 
 /// A time that has passed: functions with a time limit return at once, and without waiting in the kernel.
@@ -116,6 +145,11 @@ unsafe fn until(clock: libc::clockid_t, time: *const libc::timespec) -> Result<L
         return Err(libc::EINVAL);
     }
     Ok(Limits { deadline: Some(Deadline { clock, time }), is_interruptible: false })
+}
+
+/// Called in a forked child.
+pub(super) fn in_child() {
+    parking::in_child();
 }
 
 interposed! {

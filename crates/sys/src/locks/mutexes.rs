@@ -1,4 +1,5 @@
-//! Mutexes in the segment, of every type but those that inherit priorities: these wait in the kernel for their owner.
+//! Mutexes in the segment, of every type but those that inherit priorities: the kernel knows their owner, and a wait for
+//! one ends with `EINVAL`.
 
 use super::parking::{Ended, Limits, cancelled, wait, wake_one};
 use super::{PAST, interposed, until};

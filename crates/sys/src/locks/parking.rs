@@ -6,6 +6,7 @@
 
 use crate::alternate_stack::off_the_segment;
 use crate::deferred_signals::SignalGuard;
+use crate::errno::keep_errno;
 use crate::futex::{self, Deadline, RawLock, Slept};
 use std::cell::{Cell, UnsafeCell};
 use std::ptr::{from_ref, null};
@@ -124,7 +125,7 @@ pub(super) fn wait<T>(
     limits: Limits,
     ready: impl FnOnce() -> Option<T>,
 ) -> Ended<T> {
-    off_the_segment(|| {
+    let park = || {
         let waiter = Waiter { address, state: AtomicU32::new(ASLEEP), next: Cell::new(null()) };
         bucket(address).append(&waiter);
         // Whoever is cancelled after that finds the waiter.
@@ -134,7 +135,8 @@ pub(super) fn wait<T>(
             Ended::Disturbed
         };
         leave(&waiter, ended)
-    })
+    };
+    keep_errno(|| off_the_segment(park))
 }
 
 fn sleep<T>(waiter: &Waiter, limits: Limits) -> Ended<T> {
@@ -183,7 +185,7 @@ pub(super) fn wake(address: usize, limit: usize) -> usize {
     if bucket.count.load(Ordering::SeqCst) == 0 {
         return 0;
     }
-    bucket.release(limit, WOKEN, |waiter| waiter.address == address)
+    keep_errno(|| bucket.release(limit, WOKEN, |waiter| waiter.address == address))
 }
 
 /// A number of cancelled threads.
@@ -201,6 +203,18 @@ pub(super) fn disturb() {
     for bucket in &TABLE {
         if bucket.count.load(Ordering::SeqCst) > 0 {
             bucket.release(usize::MAX, DISTURBED, |_| true);
+        }
+    }
+}
+
+/// In a forked child: the threads that waited are the parent's.
+pub(super) fn in_child() {
+    for bucket in &TABLE {
+        bucket.count.store(0, Ordering::Relaxed);
+        // SAFETY: the child has one thread, this one.
+        unsafe { bucket.first.get().write(null()) };
+        if !bucket.lock.is_free() {
+            bucket.lock.unlock();
         }
     }
 }

@@ -69,8 +69,19 @@ unsafe fn wait_for(semaphore: *mut Semaphore, limits: Limits) -> c_int {
         match wait(semaphore.addr(), before, limits, attempt) {
             Ended::Ready(error) => return error,
             Ended::TimedOut => return attempt().unwrap_or(libc::ETIMEDOUT),
-            Ended::Interrupted => return attempt().unwrap_or(libc::EINTR),
-            Ended::Woken | Ended::Disturbed => {}
+            Ended::Interrupted => {
+                // The C library's signal to a thread that is cancelled is one, too.
+                // SAFETY: this frame has nothing to drop.
+                unsafe { pthread_testcancel() };
+                return attempt().unwrap_or(libc::EINTR);
+            }
+            Ended::Woken => {
+                // What it was woken for is not lost with a thread that is cancelled.
+                if let Some(error) = attempt() {
+                    return error;
+                }
+            }
+            Ended::Disturbed => {}
         }
     }
 }
