@@ -392,6 +392,8 @@ static void initialise(int *argc, char ***argv, size_t heap_len) {
     CHECK(pthread_mutex_init(&queue->lock, NULL) == 0 && pthread_cond_init(&queue->filled, NULL) == 0);
     queue->first = NULL;
     queue->is_over = 0;
+    /* No message comes before its handler is registered. */
+    yielding_barrier('i');
 }
 
 int main(int argc, char **argv) {
