@@ -28,12 +28,13 @@ pub fn number() -> String {
 /// The symbols exported by an installed library, in Debian's form: a symbol without a version gets `Base`.
 pub fn exported(library: &Path) -> BTreeSet<String> {
     let symbols = succeed(Command::new("nm").args(["-D", "--defined-only"]).arg(library));
-    let names = symbols.lines().map(|line| line.split_whitespace().next_back().expect("a name"));
-    let version = format!("VGASNET_{}", number());
-    names
+    let names = || symbols.lines().map(|line| line.split_whitespace().next_back().expect("a name"));
+    // A version is a symbol of itself.
+    let versions: BTreeSet<_> = names().filter_map(|name| name.split_once("@@")).map(|(_, version)| version).collect();
+    names()
         .map(|name| match name.split_once("@@") {
             Some((name, version)) => format!("{name}@{version}"),
-            None if name == version => format!("{name}@{version}"),
+            None if versions.contains(name) => format!("{name}@{name}"),
             None => format!("{name}@Base"),
         })
         .collect()

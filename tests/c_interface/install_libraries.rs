@@ -72,7 +72,8 @@ fn names_of_ours_have_a_version() {
         name if name.starts_with("pthread_cond_clockwait") => "@GLIBC_2.30",
         _ => "@GLIBC_2.3.2",
     };
-    assert!(others.iter().all(|name| name.ends_with(version(name))), "{others:?}");
+    let mut of_others = others.iter().filter(|name| !name.starts_with("GLIBC_"));
+    assert!(of_others.all(|name| name.ends_with(version(name))), "{others:?}");
     // Programs linked with the archive see no more names, and keep the C library's locks.
     let symbols = succeed(Command::new("nm").args(["-g", "--defined-only"]).arg(lib().join("libvgasnet.a")));
     let mut in_archive: Vec<_> = symbols.lines().filter_map(|line| line.split(' ').nth(2)).collect();
