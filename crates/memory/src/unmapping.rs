@@ -4,8 +4,8 @@
 //! entries of several mappings are removed first, by one system call with one interrupt for all. It is a hint: the
 //! mappings stay, and an access populates an entry again.
 //!
-//! Source: process_madvise(2), for the calling process and `MADV_DONTNEED` since Linux 6.13; the interrupts are joined
-//! since 6.16. Entries that have been written through still cost one each.
+//! Source: process_madvise(2) for the calling process. Linux takes the call since 6.14, and joins the interrupts since
+//! 6.16. Entries that have been written through still cost one interrupt each.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use vgasnet_sys::{last_errno, set_errno};

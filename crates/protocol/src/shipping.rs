@@ -44,9 +44,11 @@ const CONTENDED_PARTS: u32 = 4;
 /// turn may have dozens.
 const UNDISTURBED_MIN: u64 = 64;
 
-/// The least a disk reads, and the smallest pages with parts worth reading alone.
-const PARTS_MIN_OF_PAGE: u64 = 4;
+/// The least that a disk reads, in bytes.
 const DISK_BLOCK_BYTES: u64 = 4096;
+
+/// A page of at least this many disk blocks has parts worth reading alone.
+const BLOCKS_MIN_OF_PAGE: u64 = 4;
 
 /// Meters in one place of the table.
 const WAYS: usize = 4;
@@ -260,7 +262,7 @@ impl Meters {
 
 /// Whether a disk reads a part of a page in much less than the page.
 fn has_parts(page_bytes: u64) -> bool {
-    page_bytes >= PARTS_MIN_OF_PAGE * DISK_BLOCK_BYTES
+    page_bytes >= BLOCKS_MIN_OF_PAGE * DISK_BLOCK_BYTES
 }
 
 /// Whether two requests cost more than the move they defer.

@@ -2,7 +2,10 @@
 //!
 //! A rank starts the process and sends it a byte for each step. The process answers with its measurements so far.
 
-use crate::plan::{Job, Mapping, Spec};
+use crate::Stop;
+use crate::benchmark::Benchmark;
+use crate::options::Setup;
+use crate::plan::{FRAMES_MIN, Job, Mapping, Spec};
 use crate::rank::fail;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -119,6 +122,23 @@ fn answer<T: Serialize>(answer: Result<T, String>) {
     let text = serde_json::to_string(&answer).unwrap_or_else(|error| fail(format!("an answer: {error}")));
     // A rank that has ended needs no answer.
     writeln!(io::stdout(), "{text}").ok();
+}
+
+/// A job for each number of ranks and each setup, each rank beside a process that maps as much as the rank has data:
+/// at least `size` bytes.
+pub fn jobs_beside<B: Benchmark>(
+    options: &B,
+    ranks: &[u32],
+    setups: &[Setup],
+    size: impl Fn(&Job) -> u64,
+) -> Result<Vec<Job>, Stop> {
+    let of_ranks = |&ranks: &u32| setups.iter().map(move |setup| (ranks, setup));
+    let job = |(ranks, setup)| {
+        let job = Job::new(options, ranks, setup)?.with_frames(FRAMES_MIN)?;
+        let data_bytes = file_bytes(size(&job), &job);
+        Ok(Job { mapped_processes: ranks, ..job.with_data(data_bytes, u64::from(ranks)) })
+    };
+    ranks.iter().flat_map(of_ranks).map(job).collect()
 }
 
 /// The size of a file written here, or of a segment of the job, for at least `len_bytes`.

@@ -98,6 +98,7 @@ pub(super) unsafe fn broadcast(condition: *mut Condition) -> c_int {
     if is_in_segment(condition.addr()) { 0 } else { unsafe { next::pthread_cond_broadcast(condition) } }
 }
 
+/// Notes the clock of a condition variable that is initialised, or `CLOCK_REALTIME` for one that is destroyed.
 pub(super) fn note_clock(condition: *mut Condition, clock: libc::clockid_t) {
     if clock == libc::CLOCK_REALTIME && MONOTONIC_COUNT.load(Ordering::Acquire) == 0 {
         return;

@@ -60,7 +60,7 @@ pub(super) unsafe fn unlock(mutex: *mut Mutex) -> c_int {
 }
 
 /// # Safety
-/// `mutex` is an initialised mutex in the segment. `limits` may be called.
+/// `mutex` is an initialised mutex in the segment.
 unsafe fn lock_inside(mutex: *mut Mutex, limits: impl FnOnce() -> Result<Limits, c_int>) -> c_int {
     // SAFETY: as this function requires.
     let tried = unsafe { libc::pthread_mutex_trylock(mutex) };

@@ -33,8 +33,10 @@ interposed! {
 /// # Safety
 /// `semaphore` is an initialised semaphore.
 unsafe fn take(semaphore: *mut Semaphore, limits: Result<Limits, c_int>) -> c_int {
-    // SAFETY: this frame has nothing to drop, and the semaphore is initialised.
-    let error = match unsafe { (pthread_testcancel(), attempt(semaphore)) }.1 {
+    // SAFETY: this frame has nothing to drop.
+    unsafe { pthread_testcancel() };
+    // SAFETY: the semaphore is initialised.
+    let error = match unsafe { attempt(semaphore) } {
         Some(error) => error,
         // SAFETY: the same.
         None => limits.map_or_else(|error| error, |limits| unsafe { wait_for(semaphore, limits) }),

@@ -5,7 +5,7 @@
 use super::small::POOL;
 use crate::Stop;
 use crate::calls;
-use crate::mapped::{self, MAPPED_MEMORY, NO_MAPPED_FILE, Process, file_bytes, written_and_open};
+use crate::mapped::{self, MAPPED_MEMORY, NO_MAPPED_FILE, Process, jobs_beside, written_and_open};
 use crate::prelude::*;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -105,16 +105,9 @@ impl Benchmark for RandomThreads {
     const IS_SMALL: bool = true;
 
     fn plan(&self) -> Result<Vec<Job>, Stop> {
-        let mut jobs = Vec::new();
-        for &ranks in &self.ranks {
-            for setup in self.setup.with_pool(POOL_BYTES_DEFAULT).in_pages(PAGES_BYTES) {
-                let job = Job::new(self, ranks, &setup)?.with_frames(FRAMES_MIN)?;
-                let size = self.size.unwrap_or(DATA_POOLS.saturating_mul(job.config.pool_bytes));
-                let data_bytes = file_bytes(size, &job);
-                jobs.push(Job { mapped_processes: ranks, ..job.with_data(data_bytes, u64::from(ranks)) });
-            }
-        }
-        Ok(jobs)
+        let setups = self.setup.with_pool(POOL_BYTES_DEFAULT).in_pages(PAGES_BYTES);
+        let size = |job: &Job| self.size.unwrap_or(DATA_POOLS.saturating_mul(job.config.pool_bytes));
+        jobs_beside(self, &self.ranks, &setups, size)
     }
 
     fn measure(&self, rank: &Rank, spec: &Spec) -> Figures {
@@ -151,7 +144,7 @@ impl Benchmark for RandomThreads {
                 }
             }
         }
-        figures(rows, not_run)
+        figures(&self.threads, rows, not_run)
     }
 
     fn serve(&self, spec: &Spec) {
@@ -176,10 +169,11 @@ impl Benchmark for RandomThreads {
     }
 }
 
-fn figures(rows: Vec<Row>, not_run: Option<String>) -> Figures {
+/// Rows by the number of threads. Several threads are judged.
+fn figures(threads: &[u32], rows: Vec<Row>, not_run: Option<String>) -> Figures {
     let worst = |better: fn(f64, f64) -> f64, of: &dyn Fn(&Row) -> f64| {
-        let many = rows.iter().filter(|row| !row.label.starts_with("1 "));
-        many.map(of).reduce(better)
+        let many = rows.iter().zip(threads).filter(|(_, threads)| **threads > 1);
+        many.map(|(row, _)| of(row)).reduce(better)
     };
     let to_mapped = |way: &'static str| {
         let ratio = move |row: &Row| row.number(&format!("{way}_per_second")) / row.number("mapped_loads_per_second");

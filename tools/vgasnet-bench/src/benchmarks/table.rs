@@ -5,7 +5,7 @@
 use super::small::{POOL, POOL_BYTES_DEFAULT, SEGMENT_POOLS};
 use crate::Stop;
 use crate::calls;
-use crate::mapped::{self, MAPPED_MEMORY, NO_MAPPED_FILE, Process, file_bytes, written_file};
+use crate::mapped::{self, MAPPED_MEMORY, NO_MAPPED_FILE, Process, jobs_beside, written_file};
 use crate::prelude::*;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -51,15 +51,8 @@ impl Benchmark for Table {
     const IS_SMALL: bool = true;
 
     fn plan(&self) -> Result<Vec<Job>, Stop> {
-        let mut jobs = Vec::new();
-        for &ranks in &self.ranks {
-            for setup in self.setup.with_pool(POOL_BYTES_DEFAULT).in_pages(PAGES_BYTES) {
-                let job = Job::new(self, ranks, &setup)?.with_frames(FRAMES_MIN)?;
-                let data_bytes = file_bytes(SEGMENT_POOLS.saturating_mul(job.config.pool_bytes), &job);
-                jobs.push(Job { mapped_processes: ranks, ..job.with_data(data_bytes, u64::from(ranks)) });
-            }
-        }
-        Ok(jobs)
+        let setups = self.setup.with_pool(POOL_BYTES_DEFAULT).in_pages(PAGES_BYTES);
+        jobs_beside(self, &self.ranks, &setups, |job| SEGMENT_POOLS.saturating_mul(job.config.pool_bytes))
     }
 
     fn measure(&self, rank: &Rank, spec: &Spec) -> Figures {
