@@ -128,7 +128,9 @@ fn names() -> BTreeSet<String> {
 
 /// Whether a target of `@see` exists: a name, a document, or a specification of another project.
 fn is_there(name: &str, names: &BTreeSet<String>) -> bool {
-    let is_others = ["GASNet-EX specification", "GASNet's README-tools"].iter().any(|text| name.starts_with(text));
+    let is_others = ["GASNet-EX specification", "GASNet-1 specification", "GASNet's README-tools"]
+        .iter()
+        .any(|text| name.starts_with(text));
     is_others || names.contains(name) || name.starts_with("docs/") && root().join(name).is_file()
 }
 
