@@ -12,7 +12,7 @@ use vgasnet_protocol::{Limits, Rank, RankSizes};
 const PER_PAGE_BYTES_MAX: f64 = 64.0;
 
 /// A limit for the data of each frame, in bytes: the page table, the order of eviction, the records of cache and home.
-const PER_FRAME_BYTES_MAX: f64 = 245.0;
+const PER_FRAME_BYTES_MAX: f64 = 266.0;
 
 /// A limit for the records alone, for pages of the own segment without pending requests.
 const RECORD_BYTES_MAX: f64 = 64.0;

@@ -153,6 +153,8 @@ typedef struct {
     uint64_t offers_kept; /* pages leaving the last pool with a copy, kept by another rank in an idle frame */
     uint64_t offers_refused; /* the same, but the asked rank had no idle frame */
     uint64_t guests; /* pages of other ranks put into idle frames of this rank */
+    uint64_t near_reads; /* small gets of pages of neighbours in no pool, read by this rank from the neighbour's
+     * blocks or file */
 } vgasnet_stats_t;
 
 /**

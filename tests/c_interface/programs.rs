@@ -222,6 +222,21 @@ fn small_transfers_of_more_blocks_than_a_home_keeps() {
 }
 
 #[test]
+fn small_gets_of_neighbours_pages_beside_their_writers() {
+    let setups = [
+        pages_of(4096, 4, 4, true, true),
+        pages_of(1024, 3, 8, true, true),
+        pages_of(256, 2, 8, true, true),
+        pages_of(64, 4, 32, true, true),
+        pages_of(16, 2, 64, true, false),
+        pages_of(4, 3, 512, true, true),
+        pages_of(256, 2, 8, false, true),
+    ];
+    run_in("neighbours", setups);
+    run_each("neighbours", &[], [(pages_of(256, 4, 8, true, true), Some(("VGASNET_HOMES", "cyclic")))]);
+}
+
+#[test]
 fn loads_and_stores_of_blocks_of_large_pages() {
     let setups = [
         pages_of(4096, 1, 4, true, true),

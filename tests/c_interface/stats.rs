@@ -86,7 +86,8 @@ fn small_operations_are_counted_where_they_are_carried_out() {
         peer_memory,
         cooperative,
     };
-    for (ranks, peer_memory, cooperative) in [(1, true, true), (2, true, false), (4, false, true)] {
+    // Neighbours with shared memory carry out gets by themselves.
+    for (ranks, peer_memory, cooperative) in [(1, true, true), (2, false, false), (4, false, true)] {
         run_with(&program, &["counted"], of(ranks, 4 << 20, peer_memory, cooperative), &[ON]).expect(0);
     }
     run_with(&program, &["counted", "0"], of(2, 256 << 10, true, true), &[ON, not]).expect(0);
@@ -122,6 +123,17 @@ fn small_transfers_go_all_ways() {
         let count = |row: &str| file["all"][row]["count"].as_u64().unwrap_or_else(|| panic!("{row}: {file}"));
         assert!(count("shipped") > 0 && moves.iter().any(|row| count(row) > 0), "{ended}\n{file}");
     }
+}
+
+/// Small gets of neighbours' pages need no message, and the homes take in the blocks that were read.
+#[test]
+fn small_gets_of_neighbours_are_read_by_who_asks() {
+    let setup = Setup { ranks: 2, page_bytes: 4 << 20, pool_pages: 4, peer_memory: true, cooperative: true };
+    let (ended, file) = file_of_program("near", "neighbours", &[], setup, &[]);
+    let all = |row: &str| file["all"][row].as_u64().unwrap_or_else(|| panic!("{row}: {file}"));
+    assert!(all("near_reads") > 1000 && all("block_hits") > 0, "{ended}\n{file}");
+    let shipped = file["all"]["shipped"]["count"].as_u64().unwrap_or_else(|| panic!("{file}"));
+    assert!(all("near_reads") > 4 * shipped, "{ended}\n{file}");
 }
 
 #[test]

@@ -213,7 +213,7 @@ impl Job {
             let part = Part { piece, copy, completion: Completion::Counted(completion) };
             if operation.call.is_some() && operation.missing.len() == 1 {
                 // The thread waits for this part only, and may have to read the page itself.
-                node.tasks.extend(node.engine.submit_or_read(part).map(Task::Read));
+                node.tasks.extend(node.engine.submit_or_read(part).map(Task::of_read));
             } else {
                 node.engine.submit(part);
             }

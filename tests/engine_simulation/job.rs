@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use vgasnet_conduit::{Conduit, Rank, RegionSizes, Transfer, Urgency};
 use vgasnet_engine::request::{Budget, Completion, Completions, Mailbox, Part, Waited};
-use vgasnet_engine::{BlockCopies, Delivery, EndedRead, Engine, OverlaidBlocks, PageRead, Shipment, Work};
+use vgasnet_engine::{BlockCopies, Delivery, EndedRead, Engine, OverlaidBlocks, PageRead, Shipment, ThreadRead, Work};
 use vgasnet_memory::{self as memory, AddressSpace, all_frames};
 use vgasnet_protocol::coherence::{Cause, Event, FrameId, PageId};
 use vgasnet_settings::UserError;
@@ -122,6 +122,15 @@ pub enum Task {
     /// A read by the thread itself.
     Read(PageRead),
     EndRead(EndedRead),
+}
+
+impl Task {
+    pub fn of_read(read: ThreadRead) -> Task {
+        match read {
+            ThreadRead::Own(read) => Task::Read(read),
+            ThreadRead::Neighbour(_) => unreachable!("other processes cannot open files in memory"),
+        }
+    }
 }
 
 pub struct Job {

@@ -339,7 +339,7 @@ impl Job {
             let (index, part) = (fault.wants().0, Part::of_fault(page(fault.wants().0), fault));
             // The thread may read the page itself.
             if index % 2 == 0 {
-                node.tasks.extend(node.engine.submit_or_read(part).map(Task::Read));
+                node.tasks.extend(node.engine.submit_or_read(part).map(Task::of_read));
             } else {
                 node.engine.submit(part);
             }

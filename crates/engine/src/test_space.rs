@@ -1,7 +1,7 @@
 //! For unit tests: an address space in memory of this process.
 
 use vgasnet_conduit::Region;
-use vgasnet_memory::{AddressSpace, DirtyBlocks, Memories, PageTable, Pool, RankMemory, Segment, Segments};
+use vgasnet_memory::{AddressSpace, DirtyBlocks, HomeBlocks, Memories, PageTable, Pool, RankMemory, Segment, Segments};
 use vgasnet_protocol::Rank;
 
 /// The only rank with memory here.
@@ -21,6 +21,7 @@ pub(crate) fn space(frames: u32, page_bytes: usize) -> AddressSpace {
         blocks: DirtyBlocks::new(region(16 * page_bytes), frames, page_bytes),
         meeting: region(page_bytes),
         file_pointers: region(page_bytes),
+        shown: HomeBlocks::default(),
     };
     let segments = [Segment { base: 1 << 40, size_bytes: 1000 * page_bytes }];
     AddressSpace::new(OWN, Segments::new(segments), Memories::new([(OWN.0, memory)]))

@@ -1,6 +1,7 @@
 //! The job's address space as this rank sees it: the places of the segments, and the mapped memories that may hold
 //! their pages.
 
+use super::home_blocks::HomeBlocks;
 use super::page_table::part_bytes;
 use super::rank_memory::{FILE_POINTER_BYTES, MEETING_BYTES};
 use super::{
@@ -300,6 +301,8 @@ pub fn memories(conduit: &dyn Conduit, shapes: &[Shape], page_bytes: usize, shar
         let blocks = Region { address: hints.address + hints.len_bytes, len_bytes: block_bytes };
         let meeting = Region { address: blocks.address + block_bytes, len_bytes: MEETING_BYTES };
         let file_pointers = Region { address: meeting.address + MEETING_BYTES, len_bytes: FILE_POINTER_BYTES };
+        let shown_at = file_pointers.address + FILE_POINTER_BYTES;
+        let shown = Region { address: shown_at, len_bytes: HomeBlocks::bytes(*shape, page_bytes) };
         (is_own || share).then(|| {
             let memory = RankMemory {
                 table: PageTable::new(entries, shape.frames),
@@ -308,6 +311,7 @@ pub fn memories(conduit: &dyn Conduit, shapes: &[Shape], page_bytes: usize, shar
                 blocks: DirtyBlocks::new(blocks, shape.frames, page_bytes),
                 meeting,
                 file_pointers,
+                shown: HomeBlocks::new(shown, *shape, page_bytes),
             };
             (rank.0, memory)
         })
@@ -316,7 +320,7 @@ pub fn memories(conduit: &dyn Conduit, shapes: &[Shape], page_bytes: usize, shar
 }
 
 /// Bytes of shared memory of a rank: for its marks, its page table, the host's directory, its dirty blocks, its meeting
-/// point and its file pointers.
+/// point, its file pointers, and what it shows its neighbours.
 pub fn table_bytes(own: Shape, page_bytes: usize) -> usize {
     Pool::mark_bytes(own.frames + staging_frames(page_bytes))
         + PageTable::bytes(own.frames)
@@ -324,6 +328,7 @@ pub fn table_bytes(own: Shape, page_bytes: usize) -> usize {
         + DirtyBlocks::bytes(own.frames, page_bytes)
         + MEETING_BYTES
         + FILE_POINTER_BYTES
+        + HomeBlocks::bytes(own, page_bytes)
 }
 
 /// Iterates over the pages of a range.
@@ -371,6 +376,7 @@ mod tests {
             blocks: DirtyBlocks::new(region, 4, PAGE),
             meeting: region,
             file_pointers: region,
+            shown: HomeBlocks::default(),
         };
         let segments = [Segment { base: BASE, size_bytes: 4 * PAGE }, Segment::default()];
         AddressSpace::new(Rank(0), Segments::new(segments), Memories::new([(0, memory)]))

@@ -5,6 +5,7 @@ mod address_space;
 mod block_mapper;
 mod dirty_blocks;
 mod frames;
+mod home_blocks;
 mod large_pages;
 mod loans;
 mod mapped_frames;
@@ -30,6 +31,9 @@ pub use address_space::{
 pub use block_mapper::{BlockMapper, MAPPED_BLOCK_BYTES, RemapBlocks};
 pub use dirty_blocks::{DIRTY_BLOCK_BYTES, DirtyBlocks, Extent};
 pub use frames::Frames;
+pub use home_blocks::{
+    BlockIndex, FileOffer, Found, HomeBlocks, Mailboxes, PlainPages, SHOWN_BLOCK_BYTES, ShownBlock, mailboxes,
+};
 pub use large_pages::LargePages;
 pub use loans::{Lender, Loans};
 pub use mapping_room::MappingRoom;

@@ -1,6 +1,6 @@
 //! The memory of one rank mapped here, and its parts.
 
-use super::{DirtyBlocks, PageTable, Pool};
+use super::{DirtyBlocks, HomeBlocks, PageTable, Pool};
 use std::sync::atomic::AtomicU64;
 use vgasnet_conduit::Region;
 
@@ -19,6 +19,8 @@ pub struct RankMemory {
     pub meeting: Region,
     /// The shared pointers of files in whose teams it is the first rank: [`FILE_POINTERS`] numbers of 8 bytes.
     pub file_pointers: Region,
+    /// What it shows its neighbours of its file.
+    pub shown: HomeBlocks,
 }
 
 impl RankMemory {

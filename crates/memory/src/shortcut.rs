@@ -184,7 +184,7 @@ impl Default for Shortcut {
 mod tests {
     use super::*;
     use crate::dirty_blocks::DIRTY_BLOCK_BYTES;
-    use crate::{AddressSpace, DirtyBlocks, Memories, PageTable, Pool, RankMemory, Segment, Segments};
+    use crate::{AddressSpace, DirtyBlocks, HomeBlocks, Memories, PageTable, Pool, RankMemory, Segment, Segments};
     use vgasnet_conduit::Region;
     use vgasnet_protocol::Rank;
     use vgasnet_protocol::coherence::{Access, FrameId, PageId};
@@ -209,7 +209,7 @@ mod tests {
         let table = PageTable::new(region(4096), 4);
         let blocks = DirtyBlocks::new(region(256), 4, page_bytes);
         let (hints, meeting, file_pointers) = (region(4096), region(4096), region(4096));
-        let memory = RankMemory { table, pool, hints, blocks, meeting, file_pointers };
+        let memory = RankMemory { table, pool, hints, blocks, meeting, file_pointers, shown: HomeBlocks::default() };
         let segments = [Segment { base: BASE, size_bytes: 8 * page_bytes }];
         let space = AddressSpace::new(Rank(0), Segments::new(segments), Memories::new([(0, memory)]));
         (Box::leak(Box::new(space)), blocks)

@@ -251,6 +251,8 @@ rows! {
     OffersRefused offers_refused Count "pool" "refused by other ranks"
         "the same, but the asked rank had no idle frame"
     GuestsCame guests Count "pool" "kept for other ranks" "pages of other ranks put into idle frames of this rank"
+    NearReads near_reads Count "small operations" "read at neighbours"
+        "small gets of pages of neighbours in no pool, read by this rank from the neighbour's blocks or file"
 }
 
 /// Number of rows.

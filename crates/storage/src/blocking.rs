@@ -2,7 +2,7 @@
 
 use super::file::BackingFile;
 use super::operation::{IoOperation, Progress, REQUEST_BYTES_MAX, Step};
-use super::{BlockingReader, IoDirection};
+use super::{BlockingReader, IoDirection, SharedFile};
 use std::io;
 
 impl BlockingReader for BackingFile {
@@ -17,5 +17,9 @@ impl BlockingReader for BackingFile {
                 return result;
             }
         }
+    }
+
+    fn shared(&self) -> Option<SharedFile> {
+        SharedFile::of(self)
     }
 }

@@ -17,7 +17,8 @@ use vgasnet_conduit::blocking_signals;
 use vgasnet_settings::UserError;
 use vgasnet_settings::{IoDirection, format_size, format_size_about};
 
-/// A file on disk that no other process can open. It disappears when it is closed, however the process ends.
+/// A file on disk without a name. It disappears when it is closed, however the process ends. Other processes of this
+/// user open it by its descriptor only.
 #[derive(Debug)]
 pub struct BackingFile {
     file: File,
@@ -70,6 +71,11 @@ impl BackingFile {
             (file, is_direct)
         };
         Ok(BackingFile { file, size_bytes, is_direct, warnings: warnings(dir, is_direct, is_reserved, in_place) })
+    }
+
+    /// The file of another process, opened here.
+    pub(super) fn of_other(file: File, size_bytes: u64, is_direct: bool) -> BackingFile {
+        BackingFile { file, size_bytes, is_direct, warnings: Vec::new() }
     }
 
     /// The size in bytes, as requested.

@@ -31,6 +31,7 @@ mod patient;
 mod ranges;
 mod ring;
 mod run;
+mod shared_file;
 mod spill;
 mod threads;
 mod timer;
@@ -51,6 +52,7 @@ pub use operation::{FileSlot, IoOperation};
 pub use patient::{Patient, SPACE_PATIENCE};
 pub use ranges::Ranges;
 pub use ring::{Refused, RingStorage};
+pub use shared_file::SharedFile;
 pub use spill::Spill;
 pub use threads::ThreadStorage;
 pub use traces::Mark;
@@ -203,6 +205,11 @@ pub trait BlockingReader: Send + Sync {
     /// During the call the memory is valid for the length of the operation, nothing else accesses it, and no operation
     /// in flight writes to the same part of the file.
     unsafe fn read(&self, operation: &IoOperation) -> io::Result<()>;
+
+    /// Where other processes of this host find the file, if they may read it.
+    fn shared(&self) -> Option<SharedFile> {
+        None
+    }
 }
 
 /// Takes a line for the user: a warning about reduced performance, or a progress note.

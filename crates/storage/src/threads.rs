@@ -5,7 +5,7 @@
 use super::file::BackingFile;
 use super::named::Files;
 use super::operation::{FileSlot, IoOperation, Progress, REQUEST_BYTES_MAX, Step};
-use super::{BlockingReader, Busy, NamedFile, Storage};
+use super::{BlockingReader, Busy, NamedFile, SharedFile, Storage};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::collections::VecDeque;
 use std::io;
@@ -190,6 +190,10 @@ impl BlockingReader for Shared {
     unsafe fn read(&self, operation: &IoOperation) -> io::Result<()> {
         // SAFETY: the caller has promised the conditions of `read`.
         unsafe { self.file.read(operation) }
+    }
+
+    fn shared(&self) -> Option<SharedFile> {
+        self.file.shared()
     }
 }
 

@@ -22,7 +22,8 @@ pub use shared_engine::Locked;
 pub use wait_mode::WaitMode;
 
 use crate::request::{Completions, Part};
-use crate::{EndedRead, Engine, TAG_ABOVE, Work};
+use crate::work::Delivery;
+use crate::{EndedNeighbourRead, EndedRead, Engine, TAG_ABOVE, ThreadRead, Work};
 use barriers::Barriers;
 use callers::Callers;
 use helper::Helper;
@@ -237,11 +238,36 @@ impl Driver {
             let _ = self.perform(work);
         }
         let waiting = row.map(stats::wait);
-        let read = read.run();
-        drop(waiting);
-        self.drive_after(Some(read));
+        let is_done = match read {
+            ThreadRead::Own(read) => {
+                let read = read.run();
+                drop(waiting);
+                self.drive_after(Some(read));
+                true
+            }
+            ThreadRead::Neighbour(read) => {
+                let read = read.run();
+                drop(waiting);
+                self.end_neighbour_read(read)
+            }
+        };
         self.delegate();
-        true
+        is_done
+    }
+
+    /// Completes a part that this thread has read at a neighbour, or ships it. Returns whether it is complete.
+    fn end_neighbour_read(&self, read: EndedNeighbourRead) -> bool {
+        match read {
+            EndedNeighbourRead::Done(part, to_wake) => {
+                to_wake.into_iter().for_each(|home| self.conduit.wake(home));
+                self.perform(Work::Deliver(Box::new(Delivery { part, bytes: Vec::new() })))
+            }
+            EndedNeighbourRead::Refused(part, home) => {
+                self.engine.lock_deferred().ship(part, home);
+                self.drive();
+                false
+            }
+        }
     }
 
     /// Publishes the state for threads without the lock, and unlocks the engine. Returns the work to perform.

@@ -2,6 +2,9 @@
 
 use super::Engine;
 
+/// Most directory entries that are walked after each drive.
+const ENTRIES_MAX: usize = 256;
+
 impl Engine {
     /// The components agree. After an error that ends the job they need not.
     pub(super) fn check(&self) {
@@ -20,5 +23,8 @@ impl Engine {
         let mut unwritten = cache.unflushed().filter(|page| page.space.segment().is_none());
         debug_assert!(unwritten.all(|page| self.is_open_file(page.space)), "pages of open files are written back");
         self.paging.check(cache);
+        let home = &self.protocol.home;
+        let mut held = home.known_pages().filter(|_| home.entries() <= ENTRIES_MAX);
+        debug_assert!(held.all(|page| !self.storage.is_shown(page)), "neighbours read no page that a rank holds");
     }
 }

@@ -66,11 +66,20 @@ impl Engine {
         let mut worked = self.outbox.flush();
         worked |= self.poll_conduit()?;
         worked |= self.storage.poll(self.queue.todo())?;
+        self.take_in_blocks();
         worked |= self.poll_closing();
         self.status.note_news_if(self.paging.take_returned_loans());
         // Threads that wait for such a page to be dropped look for it; the engine does not.
         worked |= self.paging.retry_victims() && self.files.is_awaited();
         Ok(worked)
+    }
+
+    /// Takes in the blocks that neighbours have read from the own file.
+    fn take_in_blocks(&mut self) {
+        let count = self.storage.take_in_blocks();
+        if count > 0 {
+            self.paging.on_blocks_missed(count);
+        }
     }
 
     /// Returns the event, unless it has to wait for jobs on blocks of its page. Unmaps the blocks of the page of an
@@ -94,13 +103,23 @@ impl Engine {
             self.page_statistics.on_event(&event, &self.protocol.cache);
         }
         let was_flushing = !self.protocol.cache.flushed();
+        let changed = page_at_its_home(&event).filter(|page| self.is_home(*page));
         let mut actions = self.queue.take_actions();
         debug_assert!(actions.is_empty(), "the actions of an event are carried out before the next event");
         self.protocol.handle(event, &mut actions).map_err(arrivals::refused)?;
+        changed.into_iter().for_each(|page| self.show_or_hide(page));
         self.queue.return_actions(actions);
         written.into_iter().for_each(|page| self.note_writer(page));
         self.status.note_news_if(was_flushing && self.protocol.cache.flushed());
         Ok(())
+    }
+
+    /// Shows a page of this home to neighbours if its bytes are in the file, before anything is done that follows from
+    /// an event.
+    pub(super) fn show_or_hide(&mut self, page: PageId) {
+        let home = &self.protocol.home;
+        let is_plain = !home.has_entry(page) && home.is_written(page);
+        self.storage.show_page(page, is_plain);
     }
 
     /// Carries out the actions of one event.
@@ -163,5 +182,15 @@ impl Engine {
         if self.space.own.table.is_open(message.page, Access::Write) {
             self.bytes.on_lost(message.page);
         }
+    }
+}
+
+/// The page whose directory entry an event may change.
+fn page_at_its_home(event: &Event) -> Option<PageId> {
+    match event {
+        Event::Message { message, .. } => matches!(message.body, CoherenceBody::Home(_)).then_some(message.page),
+        Event::Loaded(page) | Event::Stored(page) | Event::Recall(page) | Event::Dismiss(page) => Some(*page),
+        Event::LoadFailed { page, .. } | Event::StoreFailed { page, .. } | Event::Written(page) => Some(*page),
+        _ => None,
     }
 }

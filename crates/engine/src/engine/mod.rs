@@ -13,12 +13,15 @@ mod pinning;
 mod shared_files;
 mod small_operations;
 
+use small_operations::Kept;
+
 pub use pending::Pending;
 
 use crate::arrivals::{Arrivals, Receiver};
 use crate::bytes::Bytes;
 use crate::file_service::FileService;
 use crate::meetings::Meetings;
+use crate::neighbour_reads::{NeighbourRead, NeighbourReads};
 use crate::outbox::Outbox;
 use crate::page_statistics::PageStatistics;
 use crate::paging::Paging;
@@ -54,6 +57,15 @@ pub struct Engine {
     paging: Paging,
     files: FileService,
     page_statistics: PageStatistics,
+    neighbour_reads: Arc<NeighbourReads>,
+}
+
+/// A read left to the thread that waits for it.
+pub enum ThreadRead {
+    /// Of a page or block of the own disk.
+    Own(PageRead),
+    /// Of bytes of a neighbour's page.
+    Neighbour(NeighbourRead),
 }
 
 /// An engine's options.
@@ -120,6 +132,7 @@ impl Engine {
             status: Status::default(),
             paging: Paging::new(Arc::clone(&space), conduit.ranks(), frames, &options),
             page_statistics: PageStatistics::new(Arc::clone(&conduit), Arc::clone(&space), frames),
+            neighbour_reads: NeighbourReads::new(Arc::clone(&space), protocol.spaces().clone()),
             files: FileService::new(space.rank, conduit.ranks(), conduit.message_bytes_max()),
             conduit,
             space,
@@ -167,8 +180,11 @@ impl Engine {
     pub fn submit(&mut self, part: Part) {
         let end_bytes = part.piece.offset_bytes + part.piece.len_bytes;
         assert!(end_bytes <= self.space.page_bytes(), "a part lies in its page, {:?}", part.piece.page);
-        let kept = if self.may_ship(&part) { self.ship_or_keep(part) } else { Some(part) };
-        kept.into_iter().for_each(|part| self.fetch_for(part));
+        match self.ship_or_keep(part) {
+            Kept::Nothing => {}
+            Kept::ToFetch(part) => self.fetch_for(part),
+            Kept::ToShip(part, home) => self.bytes.ship(home, part),
+        }
     }
 
     /// Makes a part wait for its page.
@@ -201,20 +217,34 @@ impl Engine {
         self.handle(Event::Want { page, access, waiter });
     }
 
-    /// As [`Engine::submit`], for a thread that waits for this part only. If the page or one of its blocks is to be
-    /// read from the own disk, the thread may have to do the read, and then calls [`Engine::end_read`].
+    /// As [`Engine::submit`], for a thread that waits for this part only. The thread may have to read the page or one
+    /// of its blocks from the own disk, and then calls [`Engine::end_read`]. Or it may have to read the bytes at a
+    /// neighbour, and calls [`Engine::ship`] if it cannot.
     #[must_use]
     #[inline(never)]
-    pub fn submit_or_read(&mut self, part: Part) -> Option<PageRead> {
+    pub fn submit_or_read(&mut self, part: Part) -> Option<ThreadRead> {
         let page = part.piece.page;
         let blocks_to_read = self.storage.blocks_to_read();
-        self.submit(part);
+        match self.ship_or_keep(part) {
+            Kept::Nothing => {}
+            Kept::ToFetch(part) => self.fetch_for(part),
+            Kept::ToShip(part, home) if self.neighbour_reads.may_read(&part, home) => {
+                return Some(ThreadRead::Neighbour(self.neighbour_reads.read(part, home)));
+            }
+            Kept::ToShip(part, home) => self.bytes.ship(home, part),
+        }
         let read = self.storage.take_read(page).or_else(|| self.storage.take_block_read(blocks_to_read));
         if read.is_some() {
             // Other operations started by the part must not wait for the read.
             self.storage.advance(self.queue.todo());
         }
-        read
+        read.map(ThreadRead::Own)
+    }
+
+    /// Ships a part that could not be read at its neighbour.
+    pub fn ship(&mut self, part: Part, home: Rank) {
+        self.status.unsettle();
+        self.bytes.ship(home, part);
     }
 
     /// A thread has finished the read of a page.

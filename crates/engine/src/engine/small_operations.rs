@@ -12,39 +12,51 @@ use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, Cause, Event, PageId};
 use vgasnet_stats::{self as stats, Row};
 
+/// What is left to do for a part.
+pub(super) enum Kept {
+    Nothing,
+    /// Its page is to be fetched.
+    ToFetch(Part),
+    /// It is to be shipped to this home.
+    ToShip(Part, Rank),
+}
+
 impl Engine {
     /// Whether the part may avoid fetching its page.
     #[inline]
-    pub(super) fn may_ship(&self, part: &Part) -> bool {
+    fn may_ship(&self, part: &Part) -> bool {
         let is_fault = matches!(part.copy, Copy::MakeResident(_));
         let may = !is_fault || self.storage.maps_blocks();
         may && self.bytes.takes(part) && !self.protocol.cache.contains(part.piece.page)
     }
 
-    /// Ships a part to its page's holder if that is cheaper. Otherwise returns it.
+    /// Carries out a part in the blocks of the own file, if that is cheaper than moving its page.
+    pub(super) fn ship_or_keep(&mut self, part: Part) -> Kept {
+        if self.may_ship(&part) { self.choose(part) } else { Kept::ToFetch(part) }
+    }
+
     #[inline(never)]
-    pub(super) fn ship_or_keep(&mut self, mut part: Part) -> Option<Part> {
+    fn choose(&mut self, mut part: Part) -> Kept {
         let (page, own) = (part.piece.page, self.space.rank);
         let home = self.protocol.spaces().home(page);
         let has_room = self.has_room();
         if part.copy.mapped_access().is_some() && !self.may_map_block(page, has_room) {
-            return Some(part);
+            return Kept::ToFetch(part);
         }
         let is_at_hand = home == own && self.storage.has_blocks(&part);
         let supply = Supply { is_at_hand, has_room, fill_bytes_max: self.storage.block_part_bytes_max() };
         if !self.bytes.chooses_to_ship(&mut part, supply) {
-            return Some(part);
+            return Kept::ToFetch(part);
         }
         self.page_statistics.on_part(&part);
-        if home == own {
-            if part.copy.access() == Access::Write {
-                self.bytes.on_written(page, own);
-            }
-            self.do_at_home_or_fetch(part, 0);
-        } else {
-            self.bytes.ship(home, part);
+        if home != own {
+            return Kept::ToShip(part, home);
         }
-        None
+        if part.copy.access() == Access::Write {
+            self.bytes.on_written(page, own);
+        }
+        self.do_at_home_or_fetch(part, 0);
+        Kept::Nothing
     }
 
     /// Whether the pool has spare frames: some are free without evictions, and none serves for blocks.
@@ -99,6 +111,7 @@ impl Engine {
             let noted = self.protocol.handle(Event::Written(page), &mut actions);
             noted.expect("no message is part of it");
             assert!(actions.is_empty(), "no rank holds {page:?}, so none is told");
+            self.show_or_hide(page);
         }
         stats::count(Row::InBlocks);
         stats::add(Row::FaultBlock, u64::from(part.copy.mapped_access().is_some()));

@@ -19,6 +19,7 @@ mod page_io;
 mod page_operations;
 mod page_read;
 mod runs;
+mod shown;
 mod spilled;
 mod staging;
 mod storage_queue;
@@ -39,7 +40,7 @@ use std::io;
 use std::sync::Arc;
 use storage_queue::{Need, WaitingOperation};
 use vgasnet_conduit::{Token, Transfer};
-use vgasnet_memory::{AddressSpace, DIRTY_BLOCK_BYTES};
+use vgasnet_memory::{AddressSpace, DIRTY_BLOCK_BYTES, HomeBlocks};
 use vgasnet_protocol::coherence::{Cause, Event, FrameId, PageId, Priority};
 use vgasnet_protocol::{Rank, Spaces};
 use vgasnet_settings::UserError;
@@ -61,6 +62,8 @@ pub struct StorageServer {
     staging: Staging,
     background: Background,
     blocks: Blocks,
+    /// What neighbours see of the file, or nothing.
+    shown: HomeBlocks,
     thread_reads: ThreadReads,
     /// Gaps of fewer clean bytes between dirty ones are written along.
     gap_bytes: usize,
@@ -90,12 +93,16 @@ impl StorageServer {
             "there is no memory for {slots} blocks"
         );
         let (pool, page_bytes) = (&space.own.pool, space.page_bytes());
+        let (shown, slots) = shown::offer(&space, &*storage, pool.offset_bytes(first_of_blocks), slots);
+        let mut blocks = Blocks::new(pool.frame(FrameId(0)), pool.offset_bytes(first_of_blocks), slots, page_bytes);
+        blocks.show_by(shown);
         StorageServer {
+            shown,
             files: HomeFiles::new(space.rank, Spaces::new([])),
             operations: PageOperations::default(),
             staging: Staging::new(staging),
             background: Background::new(page_bytes),
-            blocks: Blocks::new(pool.frame(FrameId(0)), pool.offset_bytes(first_of_blocks), slots, page_bytes),
+            blocks,
             thread_reads: ThreadReads::new(&*storage, page_bytes),
             gap_bytes: GAP_BYTES,
             forgotten: 0,

@@ -21,6 +21,7 @@ mod numbering;
 mod of_page;
 mod refusals;
 mod serving;
+mod shown;
 mod slots;
 #[cfg(test)]
 mod tests;
@@ -260,7 +261,10 @@ impl Blocks {
         self.slots.give(at, block, state);
         match state {
             // SAFETY: the slot was idle, so nothing else uses its memory, which is one block long.
-            SlotState::Clean => unsafe { self.slots.memory(at).write_bytes(0, BLOCK_BYTES) },
+            SlotState::Clean => unsafe {
+                self.slots.memory(at).write_bytes(0, BLOCK_BYTES);
+                self.slots.show(at);
+            },
             SlotState::Wanted => self.transfers.want(at),
             _ => {}
         }

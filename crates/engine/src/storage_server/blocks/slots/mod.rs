@@ -6,10 +6,15 @@
 //!           put of all of it ──▶ Filling ──▶ Dirty        nothing was ever written there ──▶ Clean
 //! ```
 
+mod shown;
+#[cfg(test)]
+mod tests;
+
 use super::numbering::Block;
 use super::serving::Serving;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use vgasnet_memory::HomeBlocks;
 use vgasnet_protocol::coherence::FrameId;
 use vgasnet_storage::BLOCK_BYTES;
 
@@ -81,6 +86,8 @@ pub(super) struct Slots {
     hand: usize,
     /// Used blocks that the hand may still skip for the present job.
     chances: usize,
+    /// Where neighbours find the blocks.
+    shown: HomeBlocks,
 }
 
 impl Slots {
@@ -97,6 +104,7 @@ impl Slots {
             idle: own,
             hand: 0,
             chances: 0,
+            shown: HomeBlocks::default(),
         }
     }
 
@@ -222,12 +230,14 @@ impl Slots {
         loop {
             let at = self.hand;
             self.hand = (at + 1) % self.slots.len();
-            let slot = &mut self.slots[at];
-            if !slot.is_idle() {
+            if !self.slots[at].is_idle() {
                 self.hand = self.next_behind(at) % self.slots.len();
                 continue;
             }
-            let was_used = std::mem::take(&mut slot.was_used) && slot.state != SlotState::Free;
+            let is_used_by_neighbours = self.shown.index.take_use(self.place(at));
+            let slot = &mut self.slots[at];
+            let was_used = std::mem::take(&mut slot.was_used) || is_used_by_neighbours;
+            let was_used = was_used && slot.state != SlotState::Free;
             if !was_used || self.chances == 0 {
                 return Step::Takes(at);
             }
@@ -254,7 +264,9 @@ impl Slots {
         if slot.state == SlotState::Clean {
             let known = self.of_block.remove(&slot.block);
             assert_eq!(known, Some(at), "a block and its slot lead to each other");
+            self.hide(at);
         }
+        let slot = &mut self.slots[at];
         (slot.block, slot.state, slot.users, slot.was_used) = (block, state, 1, true);
         let before = self.of_block.insert(block, at);
         assert!(before.is_none(), "block {block} has one slot");
@@ -284,7 +296,14 @@ impl Slots {
         };
         debug_assert!(is_step, "no I/O turns {from:?} into {to:?}");
         slot.state = to;
-        std::mem::take(&mut slot.readers)
+        let readers = std::mem::take(&mut slot.readers);
+        if from != SlotState::Writing && to != SlotState::Failed {
+            self.show(at);
+        }
+        if from == SlotState::Filling {
+            self.on_written(at);
+        }
+        readers
     }
 
     /// The block of a slot is being written. Puts begin to wait.
@@ -303,8 +322,12 @@ impl Slots {
             "slot {at} has bytes in {:?}",
             slot.state
         );
+        let was_clean = slot.state == SlotState::Clean;
         slot.state = SlotState::Dirty;
         slot.mark = mark.unwrap_or(slot.mark);
+        if was_clean {
+            self.on_written(at);
+        }
     }
 
     /// Removes the block of a slot that no job uses.
@@ -317,6 +340,7 @@ impl Slots {
         slot.state = SlotState::Free;
         let known = self.of_block.remove(&slot.block);
         assert_eq!(known, Some(at), "a block and its slot lead to each other");
+        self.hide(at);
     }
 
     /// Number of pool frames with slots.
@@ -374,107 +398,11 @@ impl Slots {
         assert!(slot.is_idle() && self.idle > 0, "slot {at} is idle before it goes");
         if slot.state == SlotState::Clean {
             self.of_block.remove(&slot.block);
+            self.hide(at);
         }
+        let slot = &mut self.slots[at];
         (slot.state, slot.was_used) = (SlotState::Away, false);
         self.idle -= 1;
         self.serving.vacate(at - self.own);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const EACH: usize = 2;
-
-    fn slots(own: usize) -> Slots {
-        Slots::new(std::ptr::null_mut(), 5 * BLOCK_BYTES, own, EACH)
-    }
-
-    fn take(slots: &mut Slots, block: Block) -> usize {
-        loop {
-            if let Step::Takes(at) = slots.step() {
-                slots.give(at, block, SlotState::Wanted);
-                return at;
-            }
-        }
-    }
-
-    /// Reads the block of a slot and ends the job.
-    fn end(slots: &mut Slots, at: usize) -> bool {
-        slots.change(at, SlotState::Wanted, SlotState::Clean);
-        slots.end_use(at);
-        slots.note_idle(at)
-    }
-
-    #[test]
-    fn a_slot_is_idle_when_its_block_is_clean_and_unused() {
-        let mut slots = slots(2);
-        let at = take(&mut slots, 70);
-        slots.wait_for(at, 9);
-        assert_eq!((slots.find(70), slots.idle(), slots.has_bytes(at)), (Some(at), 1, false));
-        assert_eq!(slots.change(at, SlotState::Wanted, SlotState::Clean), [9]);
-        slots.end_use(at);
-        assert!(!slots.note_idle(at) && slots.is_idle(at) && slots.idle() == 2);
-        slots.begin_use(at);
-        slots.dirty(at, Some(4));
-        slots.end_use(at);
-        assert!(!slots.note_idle(at) && !slots.is_idle(at) && slots.mark(at) == 4);
-        slots.begin_write(at);
-        slots.change(at, SlotState::Writing, SlotState::Clean);
-        slots.note_idle(at);
-        slots.forget(at);
-        assert!(slots.is_empty() && slots.idle() == 2 && slots.state(at) == SlotState::Free);
-    }
-
-    #[test]
-    fn a_failed_block_goes_with_its_last_user() {
-        let mut slots = slots(2);
-        let at = take(&mut slots, 70);
-        slots.begin_use(at);
-        slots.change(at, SlotState::Wanted, SlotState::Failed);
-        slots.end_use(at);
-        assert!(!slots.note_idle(at) && slots.find(70) == Some(at));
-        slots.end_use(at);
-        slots.note_idle(at);
-        assert_eq!((slots.find(70), slots.idle()), (None, 2));
-    }
-
-    #[test]
-    fn the_hand_spares_a_used_block_once() {
-        let mut slots = slots(2);
-        for block in [70, 71] {
-            let at = take(&mut slots, block);
-            end(&mut slots, at);
-        }
-        slots.renew_chances();
-        assert_eq!([slots.step(), slots.step(), slots.step()], [Step::Spares(0), Step::Spares(1), Step::Takes(0)]);
-        slots.note_use(1);
-        slots.give(0, 72, SlotState::Clean);
-        assert_eq!((slots.step(), slots.step()), (Step::Spares(1), Step::Takes(1)));
-        assert_eq!(slots.among(0..99).collect::<Vec<_>>(), [(71, 1), (72, 0)]);
-    }
-
-    #[test]
-    fn a_frame_leaves_when_its_slots_are_idle() {
-        let mut slots = slots(1);
-        slots.add_frame(FrameId(3));
-        assert_eq!((slots.here(), slots.idle(), slots.frames()), (3, 3, 1));
-        assert_eq!([0, 1, 2].map(|at| slots.offset_bytes(at) / BLOCK_BYTES), [5, 6, 7]);
-        let ats = [70, 71, 72].map(|block| take(&mut slots, block));
-        let leaving = slots.begin_leaving();
-        assert_eq!((leaving, slots.begin_leaving(), slots.leaving()), (1..3, 0..0, EACH));
-        assert_eq!([slots.next_leaving(), slots.next_leaving(), slots.next_leaving()], [Some(1), Some(2), Some(1)]);
-        for at in ats {
-            assert_eq!(end(&mut slots, at), at > 0, "only slots of the frame leave");
-            if at > 0 {
-                assert!(slots.take_returned().is_none());
-                slots.vacate(at);
-            }
-        }
-        assert_eq!((slots.take_returned(), slots.here(), slots.idle(), slots.frames()), (Some(FrameId(3)), 1, 1, 0));
-        assert_eq!((slots.find(70), slots.find(71), slots.leaving()), (Some(0), None, 0));
-        slots.add_frame(FrameId(4));
-        assert_eq!((slots.len(), slots.here()), (3, 3), "it takes the place of the one that left");
     }
 }
