@@ -10,17 +10,18 @@
  *
  * Signals. The library handles SIGSEGV, and SIGTRAP for single steps, from vgasnet_attach on. Handlers that the client
  * installs before or after that, by sigaction or signal, get every fault outside the segment. SIGSEGV, SIGBUS, SIGILL,
- * SIGFPE and SIGTRAP are never blocked: sigprocmask, pthread_sigmask and their kin ignore them in a set. Neither a stack
- * nor the program's code may lie in a segment. A handler of SIGSEGV that is installed by a bare system call takes the place
+ * SIGFPE and SIGTRAP are never blocked: sigprocmask, pthread_sigmask and their kin ignore them in a set. Callbacks of
+ * timers and queues (SIGEV_THREAD) begin with them blocked and unblock SIGSEGV first. Stacks may lie in a segment
+ * (docs/reference/programs.md); the program's code may not. A handler of SIGSEGV that is installed by a bare system call takes the place
  * of the library's. In a program that loads the library by dlopen, the next barrier puts the library's back in front of it.
  *
  * System calls do not raise SIGSEGV: where the kernel meets a page that is not mapped, a call fails with EFAULT or
  * stops. The library interposes read, write, pread, pwrite, readv, writev and their kin, send, recv and their
  * kin, fread, fwrite, fputs and puts: they take segment addresses of any length, also more than the pool. Long ones are
  * carried out in pieces of at least 1 MiB, so that two that append to one file may mix; datagrams are never split. Calls
- * that the library cannot see need ordinary memory or a pinned range: those by syscall(2), by io_uring or by a C library
- * from within, as aio_read, printf of long texts and setvbuf; paths, names and structures in other system calls; futexes
- * (locks and semaphores that other processes share); process_vm_readv, ptrace and vmsplice. So do devices. So does
+ * that the library cannot see need ordinary memory or a pinned range: those by syscall(2) but for SYS_futex, by io_uring or by a C library
+ * from within, as aio_read, printf of long texts and setvbuf; paths, names and structures in other system calls; locks
+ * and semaphores that other processes share; process_vm_readv, ptrace and vmsplice. So do devices. So does
  * send with MSG_ZEROCOPY on a socket with SO_ZEROCOPY: the kernel reads the memory after the call, so the range stays
  * pinned until the socket has told that it is done.
  *

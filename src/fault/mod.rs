@@ -41,7 +41,7 @@ use vgasnet_memory::{MAPPED_BLOCK_BYTES, PageAccess, SegmentView};
 use vgasnet_protocol::coherence::Access;
 use vgasnet_settings::UserError;
 use vgasnet_stats::{self as stats, Row};
-use vgasnet_sys::alternate_stack::{self, note_stack};
+use vgasnet_sys::alternate_stack::{self, note_stack, was_on_segment};
 use vgasnet_sys::children::WipedInChildren;
 use vgasnet_sys::client_signals::{Handler, call_before_handlers, chain, install as install_handlers, take_default};
 use vgasnet_sys::io;
@@ -125,6 +125,10 @@ unsafe extern "C" fn on_segv(signal: c_int, info: *mut libc::siginfo_t, context:
                 }
                 if let Some(state) = state_of_parent().filter(|state| is_fault && state.covers(address)) {
                     state.say(address, "this process was forked from the rank; only the rank itself has its segment");
+                    if was_on_segment(context) {
+                        // It may be within `fork`, under locks that the client's handler would wait for.
+                        return take_default(signal, false);
+                    }
                 }
                 chain(signal, info, context);
             },

@@ -51,6 +51,14 @@ impl Job {
     /// Shows the counts of all ranks, at rank 0. Every rank calls it when all are through: by then all work for each
     /// other is counted. A rank other than 0 also calls it when it leaves earlier.
     pub(super) fn show_statistics(&self) {
+        if stats::is_on() {
+            self.show_all();
+        }
+    }
+
+    /// Out of line: a snapshot takes much of a small stack.
+    #[inline(never)]
+    fn show_all(&self) {
         let Some(own) = own_statistics().filter(|_| !IS_SHOWN.swap(true, Ordering::AcqRel)) else { return };
         let Some(runtime) = runtime() else { return };
         if self.conduit.rank().0 != 0 {

@@ -230,6 +230,10 @@ static void conditions(void) {
     mutex = MUTEX(0);
     condition = CONDITION(1);
     its_clock = CLOCK_REALTIME;
+    /* Memory of a condition variable with the other clock that nobody destroyed. */
+    CHECK(pthread_cond_init(condition, &attributes) == 0);
+    memset(condition, 0, sizeof *condition);
+    use_both();
     CHECK(cnd_init((cnd_t *)condition) == thrd_success);
     use_both();
 }

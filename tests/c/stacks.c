@@ -5,8 +5,11 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/wait.h>
+#include <threads.h>
 #include <time.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include "check.h"
 
@@ -228,6 +231,63 @@ static void own_stack(void) {
     CHECK(sigaltstack(NULL, &now) == 0 && now.ss_sp == own.ss_sp && now.ss_size == own.ss_size);
 }
 
+/* A thread that takes its alternate stack away has the library's again, and may have one in the segment. */
+static void other_stacks(void) {
+    stack_t off, given, now, before;
+    memset(&off, 0, sizeof off);
+    off.ss_flags = SS_DISABLE;
+    CHECK(sigaltstack(&off, &before) == 0);
+    CHECK(sigaltstack(&off, &before) == 0 && (before.ss_flags & SS_DISABLE) != 0);
+    make_contexts();
+    run_contexts((void *)(uintptr_t)ROUNDS);
+    memset(&given, 0, sizeof given);
+    given.ss_sp = at(me, sweep_start);
+    given.ss_size = 64 << 10;
+    CHECK(sigaltstack(&given, NULL) == 0);
+    CHECK(sigaltstack(NULL, &now) == 0 && now.ss_sp == given.ss_sp && now.ss_size == given.ss_size);
+    make_contexts();
+    run_contexts((void *)(uintptr_t)ROUNDS);
+    CHECK(sigaltstack(&off, &before) == 0 && before.ss_sp == given.ss_sp);
+}
+
+static int run_in_c11(void *unused) {
+    (void)unused;
+    make_contexts();
+    run_contexts((void *)(uintptr_t)ROUNDS);
+    return -7;
+}
+
+/* Threads of C11 have alternate stacks, too. */
+static void c11_threads(void) {
+    thrd_t thread;
+    int answer = 0;
+    CHECK(thrd_create(&thread, run_in_c11, NULL) == thrd_success);
+    CHECK(thrd_join(thread, &answer) == thrd_success);
+    CHECK(answer == -7);
+}
+
+static void never_return(int signal_number) {
+    (void)signal_number;
+    for (;;) pause();
+}
+
+/* A child that is forked on a stack in the segment ends, whatever the program's handler does. */
+static void fork_here(int number) {
+    int status = 0;
+    is_on_stack(number);
+    pid_t child = fork();
+    if (child == 0) _exit(0);
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+    CHECK(swapcontext(&contexts[number], &scheduler) == 0);
+}
+
+static void forked(void) {
+    CHECK(signal(SIGSEGV, never_return) != SIG_ERR);
+    make_context(0, fork_here);
+    CHECK(swapcontext(&scheduler, &contexts[0]) == 0);
+}
+
 /* Other ranks put to a variable of this stack while it waits in the library. */
 static void wait_for_neighbour(int number) {
     volatile uint64_t told = 0;
@@ -278,6 +338,12 @@ int main(int argc, char **argv) {
         signals();
     else if (strcmp(argv[1], "own") == 0)
         own_stack();
+    else if (strcmp(argv[1], "others") == 0)
+        other_stacks();
+    else if (strcmp(argv[1], "c11") == 0)
+        c11_threads();
+    else if (strcmp(argv[1], "forked") == 0)
+        forked();
     else if (strcmp(argv[1], "remote") == 0)
         remote();
     else

@@ -231,7 +231,7 @@ fn handlers_run_while_a_load_waits_for_long() {
 /// Of threads, and of contexts that the program switches by itself.
 #[test]
 fn stacks_in_the_segment() {
-    for part in ["contexts", "moving", "threads", "signals", "own"] {
+    for part in ["contexts", "moving", "threads", "signals", "own", "others", "c11", "forked"] {
         run_in("stacks", &[part], [small(1, 8, true, true), small(2, 8, false, true), small(3, 16, true, true)]);
     }
     run_in("stacks", &["remote"], [small(2, 8, true, true), small(2, 8, false, true), small(4, 16, true, false)]);
@@ -243,6 +243,11 @@ fn locks_in_the_segment() {
     for part in ["mutexes", "conditions", "rwlocks", "semaphores", "barriers", "futexes", "cancelled"] {
         run_in("locks", &[part], [small(1, 4, true, true), small(2, 5, true, true)]);
     }
+}
+
+#[test]
+fn handlers_of_forks_may_create_threads_and_wait_for_others() {
+    run_in("fork_handlers", &[], [small(1, 8, true, true), small(2, 8, false, true)]);
 }
 
 #[test]

@@ -211,7 +211,8 @@ fn check_threads(threads: i32, is_ours: bool) -> Result<(), ConduitError> {
     if !is_ours && threads < MULTIPLE {
         return Err(ConduitError(format!(
             "the program initialised MPI with {name}, and a thread of vgasnet calls MPI too; ask MPI_Init_thread for \
-             MPI_THREAD_MULTIPLE, call vgasnet_init first, or link -lvgasnet before MPI"
+             MPI_THREAD_MULTIPLE, call vgasnet_init first, link -lvgasnet before MPI, or, if the program calls MPI_Init, \
+             set OMPI_MPI_THREAD_LEVEL=3 for Open MPI, MPIR_CVAR_DEFAULT_THREAD_LEVEL=MPI_THREAD_MULTIPLE for MPICH"
         )));
     }
     Ok(())

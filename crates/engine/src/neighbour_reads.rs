@@ -24,8 +24,10 @@ pub(crate) struct NeighbourReads {
     space: Arc<AddressSpace>,
     spaces: Spaces,
     /// By the index of the home's pool; `None` if it cannot be opened.
-    files: Box<[OnceLock<Option<Arc<dyn BlockingReader>>>]>,
+    files: Box<[OnceLock<Option<Reader>>]>,
 }
+
+type Reader = Arc<dyn BlockingReader>;
 
 /// A part for a thread that waits for it.
 pub struct NeighbourRead {

@@ -10,7 +10,7 @@ use crate::frames::{interrupted_stack_pointer, stack_pointer};
 use crate::io::is_in_segment;
 use crate::thread_end::at_thread_end;
 use std::cell::Cell;
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::ptr::{null, null_mut};
 
 /// Bytes of a stack, without the page before it, which nobody may access. Only what is used takes memory.
@@ -51,6 +51,10 @@ impl Stack {
         self.mapping.wrapping_byte_add(self.guard_bytes)
     }
 
+    fn described(self) -> libc::stack_t {
+        libc::stack_t { ss_sp: self.start(), ss_flags: 0, ss_size: STACK_BYTES }
+    }
+
     fn top(self) -> *mut c_void {
         self.start().wrapping_byte_add(STACK_BYTES)
     }
@@ -63,12 +67,27 @@ impl Stack {
     }
 }
 
+/// The system call of this name: the function is the client's (`client_stacks.rs`). Sets `errno`.
+pub(super) fn kernel_stack(new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int {
+    // SAFETY: the kernel checks both pointers. A new stack stays until another one is set.
+    unsafe { libc::syscall(libc::SYS_sigaltstack, new, old) as c_int }
+}
+
+/// What stands for no alternate stack.
+pub(super) const fn no_stack() -> libc::stack_t {
+    libc::stack_t { ss_sp: null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 }
+}
+
 /// The thread's alternate stack, as the kernel knows it.
 fn registered() -> libc::stack_t {
-    let mut now = libc::stack_t { ss_sp: null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
-    // SAFETY: there is room for the answer.
-    unsafe { libc::sigaltstack(null(), &raw mut now) };
+    let mut now = no_stack();
+    kernel_stack(null(), &raw mut now);
     now
+}
+
+/// This thread's stack of the library, for the kernel, if it has one.
+pub(super) fn own_if_any() -> Option<libc::stack_t> {
+    OWN.get().map(Stack::described)
 }
 
 /// Gives this thread an alternate stack for its signal handlers, unless it has one. At its end the thread loses it. A
@@ -87,22 +106,19 @@ fn make() -> Option<Stack> {
     OWN.set(Some(own));
     at_thread_end(give_up);
     if registered().ss_flags & libc::SS_DISABLE != 0 {
-        let stack = libc::stack_t { ss_sp: own.start(), ss_flags: 0, ss_size: STACK_BYTES };
-        // SAFETY: the stack is this thread's own, and stays until it is given up.
-        unsafe { libc::sigaltstack(&raw const stack, null_mut()) };
+        kernel_stack(&own.described(), null_mut());
     }
     Some(own)
 }
 
 fn give_up() {
     let Some(own) = OWN.take() else { return };
-    let none = libc::stack_t { ss_sp: null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
     // The client may have registered a stack of its own meanwhile.
     let is_registered = registered().ss_sp == own.start();
     // SAFETY: the thread ends, so nobody uses its stack. If it does so in a handler there, the kernel refuses to take the
     // stack away, and it stays mapped.
     unsafe {
-        if !is_registered || libc::sigaltstack(&raw const none, null_mut()) == 0 {
+        if !is_registered || kernel_stack(&no_stack(), null_mut()) == 0 {
             own.unmap();
         }
     }
@@ -114,13 +130,22 @@ pub fn is_on_segment() -> bool {
     is_in_segment(stack_pointer())
 }
 
-/// Notes that the client has stacks in its segment, if the interrupted code runs on one.
+/// Whether the interrupted code runs on a stack in the segment.
 ///
 /// # Safety
 /// `context` is the ucontext of the calling signal handler.
+pub unsafe fn was_on_segment(context: *mut c_void) -> bool {
+    // SAFETY: `context` is as this function requires.
+    is_in_segment(unsafe { interrupted_stack_pointer(context) })
+}
+
+/// Notes that the client has stacks in its segment, if the interrupted code runs on one.
+///
+/// # Safety
+/// As for [`was_on_segment`].
 pub unsafe fn note_stack(context: *mut c_void) {
     // SAFETY: `context` is as this function requires.
-    if is_in_segment(unsafe { interrupted_stack_pointer(context) }) {
+    if unsafe { was_on_segment(context) } {
         use_alternate_stacks();
     }
 }
@@ -312,15 +337,12 @@ mod tests {
         std::thread::spawn(|| {
             let mut memory = vec![0_u8; 64 << 10];
             let own = libc::stack_t { ss_sp: memory.as_mut_ptr().cast(), ss_flags: 0, ss_size: memory.len() };
-            // SAFETY: the memory outlives its use.
-            assert_eq!(unsafe { libc::sigaltstack(&raw const own, null_mut()) }, 0);
+            assert_eq!(kernel_stack(&raw const own, null_mut()), 0);
             prepare();
             assert_eq!(registered().ss_sp, own.ss_sp);
             give_up();
             assert_eq!(registered().ss_sp, own.ss_sp);
-            let none = libc::stack_t { ss_flags: libc::SS_DISABLE, ..own };
-            // SAFETY: no handler runs.
-            assert_eq!(unsafe { libc::sigaltstack(&raw const none, null_mut()) }, 0);
+            assert_eq!(kernel_stack(&no_stack(), null_mut()), 0);
         })
         .join()
         .expect("it ends");

@@ -117,8 +117,19 @@ pub fn live_bytes() -> usize {
     HEAP.live_bytes()
 }
 
-/// Keeps the heap consistent in a child forked by a thread of the client while another thread allocates. To be called
-/// early.
+/// Asked for when the library is loaded, so that the heap is locked after the program's own handlers have run, which
+/// may wait for other threads.
+#[cfg(not(test))]
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_START: extern "C" fn() = {
+    extern "C" fn at_start() {
+        survive_forks();
+    }
+    at_start
+};
+
+/// Keeps the heap consistent in a child forked by a thread of the client while another thread allocates.
 pub fn survive_forks() {
     static ONCE: Once = Once::new();
     extern "C" fn before() {

@@ -19,13 +19,12 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Functions of the C library that the library also exports: to keep its handler of SIGSEGV first
-/// (`signal_functions.rs`), and to keep segments from the kernel (`io`, `threads.rs`, `locks`).
+/// (`signal_functions.rs`), and to keep segments from the kernel (`io`, `threads.rs`, `client_stacks.rs`, `locks`).
 pub const NAMES: &[&CStr] = &[
     c"__sysv_signal",
     c"bsd_signal",
     c"call_once",
     c"cnd_broadcast",
-    c"cnd_init",
     c"cnd_signal",
     c"cnd_timedwait",
     c"cnd_wait",
@@ -49,8 +48,6 @@ pub const NAMES: &[&CStr] = &[
     c"pthread_cancel",
     c"pthread_cond_broadcast",
     c"pthread_cond_clockwait",
-    c"pthread_cond_destroy",
-    c"pthread_cond_init",
     c"pthread_cond_signal",
     c"pthread_cond_timedwait",
     c"pthread_cond_wait",
@@ -91,6 +88,7 @@ pub const NAMES: &[&CStr] = &[
     c"sendmsg",
     c"sendto",
     c"sigaction",
+    c"sigaltstack",
     c"sigblock",
     c"sighold",
     c"sigignore",
@@ -103,6 +101,8 @@ pub const NAMES: &[&CStr] = &[
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     c"syscall",
     c"sysv_signal",
+    #[cfg(not(asan))]
+    c"thrd_create",
     c"write",
     c"writev",
 ];

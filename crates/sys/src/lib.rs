@@ -6,6 +6,7 @@ mod cancellation;
 pub mod children;
 mod client_calls;
 pub mod client_signals;
+mod client_stacks;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod copy_guard;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]

@@ -14,7 +14,7 @@ use crate::io::is_in_segment;
 use crate::next_definition::next_definition;
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::MaybeUninit;
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// Bytes of the C library's stack of a thread with another one in the segment. What the client has called at a thread's
@@ -34,7 +34,7 @@ std::arch::global_asm!(
     ".globl vgasnet_threads_",
     "vgasnet_threads_:",
     ".quad __pthread_create_2_1",
-    ".quad thrd_create",
+    ".quad timer_create",
     ".popsection",
 );
 
@@ -57,10 +57,14 @@ fn create() -> Create {
     unsafe { std::mem::transmute::<*mut c_void, Create>(address) }
 }
 
-/// What a new thread does.
+/// What a new thread does. It is the C library's memory: the library's heap is locked while the program forks, and
+/// handlers of the program may create threads then.
+#[derive(Clone, Copy)]
 struct Start {
     run: Run,
     argument: *mut c_void,
+    /// The function is C11's, whose answer is an `int`.
+    is_of_c11: bool,
     /// The end of the thread's stack in the segment.
     top: Option<*mut c_void>,
 }
@@ -78,21 +82,55 @@ pub unsafe extern "C-unwind" fn pthread_create(
 ) -> c_int {
     // SAFETY: the attributes are null or initialised.
     let top = unsafe { top_in_segment(attributes) };
-    // The heap has a lock.
+    // SAFETY: as this function requires.
+    unsafe { start_thread(thread, attributes, Start { run, argument, is_of_c11: false, top }) }
+}
+
+/// As C11 `thrd_create`.
+///
+/// # Safety
+/// `thread` is valid for writes. `run` takes `argument`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn thrd_create(
+    thread: *mut libc::pthread_t,
+    run: RunOfC11,
+    argument: *mut c_void,
+) -> c_int {
+    /// Answers of C11's functions, of `threads.h` in the C library.
+    const ERROR: c_int = 2;
+    // SAFETY: functions have addresses of one kind. The flag tells which one it is.
+    let run = unsafe { std::mem::transmute::<RunOfC11, Run>(run) };
+    // SAFETY: as this function requires.
+    let error = unsafe { start_thread(thread, null(), Start { run, argument, is_of_c11: true, top: None }) };
+    if error == 0 { 0 } else { ERROR }
+}
+
+type RunOfC11 = unsafe extern "C-unwind" fn(*mut c_void) -> c_int;
+
+/// # Safety
+/// `thread` is valid for writes. `attributes` is null, or points to initialised ones. The function takes its argument.
+unsafe fn start_thread(thread: *mut libc::pthread_t, attributes: *const Attributes, start: Start) -> c_int {
+    // The C library's heap has locks.
     off_the_segment(|| {
-        let start = Box::into_raw(Box::new(Start { run, argument, top }));
+        // SAFETY: the call takes a number.
+        let its = unsafe { libc::malloc(size_of::<Start>()) }.cast::<Start>();
+        if its.is_null() {
+            return libc::EAGAIN;
+        }
+        // SAFETY: it is memory for a start.
+        unsafe { its.write(start) };
         let begun = |attributes: *const Attributes| {
             // SAFETY: `thread` and the attributes are as this function requires, and `begin` takes a start.
-            unsafe { create()(thread, attributes, begin, start.cast()) }
+            unsafe { create()(thread, attributes, begin, its.cast()) }
         };
-        let error = match top {
+        let error = match start.top {
             None => begun(attributes),
             // SAFETY: there are initialised attributes: they name a stack.
             Some(_) => unsafe { without_stack(attributes, begun) },
         };
         if error != 0 {
             // SAFETY: no thread has begun.
-            drop(unsafe { Box::from_raw(start) });
+            unsafe { libc::free(its.cast()) };
         }
         error
     })
@@ -101,11 +139,19 @@ pub unsafe extern "C-unwind" fn pthread_create(
 /// The thread's first function. Nothing is dropped behind the client's function, which may end the thread.
 ///
 /// # Safety
-/// `start` is a [`Start`] of this thread's own.
+/// `start` is a [`Start`] of this thread's own, from the C library's heap.
 unsafe extern "C-unwind" fn begin(start: *mut c_void) -> *mut c_void {
     // SAFETY: it was made for this thread.
-    let Start { run, argument, top } = *unsafe { Box::from_raw(start.cast::<Start>()) };
+    let Start { run, argument, is_of_c11, top } = unsafe { start.cast::<Start>().read() };
+    // SAFETY: it is not used any more.
+    unsafe { libc::free(start) };
     alternate_stack::prepare();
+    if is_of_c11 {
+        // SAFETY: the address was made of a function of this type.
+        let run = unsafe { std::mem::transmute::<Run, RunOfC11>(run) };
+        // SAFETY: the client's function takes its argument.
+        return std::ptr::without_provenance_mut(unsafe { run(argument) } as usize);
+    }
     match top {
         // SAFETY: the client's function takes its argument.
         None => unsafe { run(argument) },

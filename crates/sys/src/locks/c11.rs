@@ -31,12 +31,6 @@ interposed! {
     /// As C11 `mtx_unlock`.
     fn mtx_unlock(mutex: *mut Mutex), if is_in_segment(mutex.addr()) => answer(mutexes::unlock(mutex));
 
-    /// As C11 `cnd_init`.
-    fn cnd_init(condition: *mut Condition), if true => {
-        conditions::note_clock(condition, libc::CLOCK_REALTIME);
-        next::cnd_init(condition)
-    };
-
     /// As C11 `cnd_wait`.
     fn cnd_wait(condition: *mut Condition, mutex: *mut Mutex), if conditions::concerns(condition, mutex)
         => answer(conditions::wait_without_limit(condition, mutex));

@@ -1,15 +1,13 @@
-//! Condition variables in the segment, or with a mutex there. They are addresses to wait at: their memory is not used.
+//! Condition variables in the segment, or with a mutex there. They are addresses to wait at. Of their memory only the C
+//! library's bit for the clock is read.
 
 use super::mutexes::{self, Mutex};
 use super::parking::{Ended, Limits, cancelled, wait, wake_all, wake_one};
 use super::{interposed, pthread_testcancel, until};
-use crate::alternate_stack::off_the_segment;
-use crate::deferred_signals::SignalGuard;
-use crate::futex::Lock;
 use crate::io::is_in_segment;
 use std::cell::Cell;
-use std::collections::BTreeSet;
 use std::ffi::c_int;
+use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 pub(super) type Condition = libc::pthread_cond_t;
@@ -18,19 +16,7 @@ pub(super) type Condition = libc::pthread_cond_t;
 /// at all of them may be the library's or the C library's.
 static IS_MIXED: AtomicBool = AtomicBool::new(false);
 
-/// Addresses of the condition variables initialised with `CLOCK_MONOTONIC`, in the segment or not.
-static MONOTONIC: Lock<BTreeSet<usize>> = Lock::new(BTreeSet::new());
-/// Their number.
-static MONOTONIC_COUNT: AtomicUsize = AtomicUsize::new(0);
-
 interposed! {
-    /// As POSIX `pthread_cond_init`.
-    fn pthread_cond_init(condition: *mut Condition, attributes: *const libc::pthread_condattr_t), if true
-        => initialise(condition, attributes);
-
-    /// As POSIX `pthread_cond_destroy`.
-    fn pthread_cond_destroy(condition: *mut Condition), if true => destroy(condition);
-
     /// As POSIX `pthread_cond_wait`.
     fn pthread_cond_wait(condition: *mut Condition, mutex: *mut Mutex), if concerns(condition, mutex)
         => wait_without_limit(condition, mutex);
@@ -62,27 +48,6 @@ pub(super) fn may_have_waiters(condition: *mut Condition) -> bool {
 }
 
 /// # Safety
-/// As POSIX `pthread_cond_init`.
-unsafe fn initialise(condition: *mut Condition, attributes: *const libc::pthread_condattr_t) -> c_int {
-    let mut clock = libc::CLOCK_REALTIME;
-    if !attributes.is_null() {
-        // SAFETY: the attributes are initialised, and there is room for the answer.
-        unsafe { libc::pthread_condattr_getclock(attributes, &raw mut clock) };
-    }
-    note_clock(condition, clock);
-    // SAFETY: as this function requires.
-    unsafe { next::pthread_cond_init(condition, attributes) }
-}
-
-/// # Safety
-/// As POSIX `pthread_cond_destroy`.
-unsafe fn destroy(condition: *mut Condition) -> c_int {
-    note_clock(condition, libc::CLOCK_REALTIME);
-    // SAFETY: as this function requires.
-    if is_in_segment(condition.addr()) { 0 } else { unsafe { next::pthread_cond_destroy(condition) } }
-}
-
-/// # Safety
 /// As POSIX `pthread_cond_signal`.
 pub(super) unsafe fn signal(condition: *mut Condition) -> c_int {
     wake_one(condition.addr());
@@ -98,30 +63,47 @@ pub(super) unsafe fn broadcast(condition: *mut Condition) -> c_int {
     if is_in_segment(condition.addr()) { 0 } else { unsafe { next::pthread_cond_broadcast(condition) } }
 }
 
-/// Notes the clock of a condition variable that is initialised, or `CLOCK_REALTIME` for one that is destroyed.
-pub(super) fn note_clock(condition: *mut Condition, clock: libc::clockid_t) {
-    if clock == libc::CLOCK_REALTIME && MONOTONIC_COUNT.load(Ordering::Acquire) == 0 {
-        return;
+/// The bit by which the C library notes that a condition variable has `CLOCK_MONOTONIC`: its byte, and its mask. 0 for an
+/// unknown layout. Its place is another one in each few versions, so it is looked up once.
+fn monotonic_bit() -> (usize, u8) {
+    static FOUND: AtomicUsize = AtomicUsize::new(0);
+    /// Marks the number as found.
+    const IS_KNOWN: usize = 1 << 31;
+    let mut found = FOUND.load(Ordering::Relaxed);
+    if found == 0 {
+        let [one, other] = [libc::CLOCK_REALTIME, libc::CLOCK_MONOTONIC].map(bytes_with);
+        let mut different = (0..one.len()).filter(|at| one[*at] != other[*at]);
+        let (at, is_one) = (different.next().unwrap_or(0), different.next().is_none());
+        let mask = if is_one { one[at] ^ other[at] } else { 0 };
+        found = IS_KNOWN | at << 8 | usize::from(mask);
+        FOUND.store(found, Ordering::Relaxed);
     }
-    // The heap has a lock.
-    off_the_segment(|| {
-        let _signals = SignalGuard::new();
-        let mut monotonic = MONOTONIC.lock();
-        if clock == libc::CLOCK_MONOTONIC {
-            monotonic.insert(condition.addr());
-        } else {
-            monotonic.remove(&condition.addr());
-        }
-        MONOTONIC_COUNT.store(monotonic.len(), Ordering::Release);
-    });
+    ((found & !IS_KNOWN) >> 8, found as u8)
 }
 
-fn clock_of(condition: *mut Condition) -> libc::clockid_t {
-    let is_monotonic = off_the_segment(|| {
-        let _signals = SignalGuard::new();
-        MONOTONIC.lock().contains(&condition.addr())
-    });
-    if is_monotonic { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME }
+/// The bytes of a condition variable with this clock.
+fn bytes_with(clock: libc::clockid_t) -> [u8; size_of::<Condition>()] {
+    let mut condition = MaybeUninit::<Condition>::zeroed();
+    let mut attributes = MaybeUninit::<libc::pthread_condattr_t>::uninit();
+    // SAFETY: there is room for both. They are destroyed after their only use. All bytes are initialised.
+    unsafe {
+        libc::pthread_condattr_init(attributes.as_mut_ptr());
+        libc::pthread_condattr_setclock(attributes.as_mut_ptr(), clock);
+        libc::pthread_cond_init(condition.as_mut_ptr(), attributes.as_ptr());
+        libc::pthread_condattr_destroy(attributes.as_mut_ptr());
+        let bytes = condition.as_ptr().cast::<[u8; size_of::<Condition>()]>().read();
+        libc::pthread_cond_destroy(condition.as_mut_ptr());
+        bytes
+    }
+}
+
+/// # Safety
+/// The condition variable is initialised.
+unsafe fn clock_of(condition: *mut Condition) -> libc::clockid_t {
+    let (at, mask) = monotonic_bit();
+    // SAFETY: the byte is one of the condition variable.
+    let byte = unsafe { condition.cast::<u8>().add(at).read_volatile() };
+    if byte & mask == 0 { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC }
 }
 
 /// # Safety

@@ -1,0 +1,101 @@
+//! The client's function to set alternate stacks, interposed before the C library's. A client that sets none, or takes
+//! its own away, has the library's ([`alternate_stack`]). One in the segment is not given to the kernel, which finds no
+//! page there: signals are handled on the library's.
+//!
+//! A client that only asks is told of the library's stack, so it need not set a smaller one. A client that sets one is
+//! told of its own before: AddressSanitizer unmaps what it is told of.
+//!
+//! Source: POSIX.1-2017 `sigaltstack`, sigaltstack(2).
+
+use crate::alternate_stack::{self, kernel_stack, no_stack, own_if_any};
+use crate::io::is_in_segment;
+use std::cell::Cell;
+use std::ffi::c_int;
+use std::ptr::{null, null_mut};
+
+thread_local! {
+    /// The client's stack in the segment, as it has set it.
+    static IN_SEGMENT: Cell<Option<libc::stack_t>> = const { Cell::new(None) };
+}
+
+/// As POSIX `sigaltstack`.
+///
+/// # Safety
+/// `new` is null or valid for reads, and `old` null or valid for writes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int {
+    // SAFETY: `new` is null or valid. Reading it here brings its page, if it lies in the segment.
+    let new = (!new.is_null()).then(|| unsafe { new.read() });
+    let before = if new.is_some() { of_client() } else { IN_SEGMENT.get().unwrap_or_else(now) };
+    let error = new.map_or(0, set);
+    if error == 0 && !old.is_null() {
+        // SAFETY: `old` is valid for writes.
+        unsafe { old.write(before) };
+    }
+    error
+}
+
+/// The stack that the kernel has.
+fn now() -> libc::stack_t {
+    let mut now = no_stack();
+    kernel_stack(null(), &raw mut now);
+    now
+}
+
+/// The stack that the client has set, or none.
+fn of_client() -> libc::stack_t {
+    let now = now();
+    let is_own = own_if_any().is_some_and(|own| own.ss_sp == now.ss_sp);
+    if is_own { IN_SEGMENT.get().unwrap_or_else(no_stack) } else { now }
+}
+
+fn set(new: libc::stack_t) -> c_int {
+    let is_off = new.ss_flags & libc::SS_DISABLE != 0;
+    let is_kept = !is_off && new.ss_size > 0 && is_in_segment(new.ss_sp.addr());
+    let given = if is_kept {
+        alternate_stack::prepare();
+        own_if_any()
+    } else {
+        own_if_any().filter(|_| is_off)
+    };
+    // Without a stack of the library's the kernel has the client's.
+    let error = kernel_stack(&raw const *given.as_ref().unwrap_or(&new), null_mut());
+    if error == 0 {
+        IN_SEGMENT.set(Some(new).filter(|_| is_kept));
+    }
+    error
+}
+
+#[cfg(all(test, not(asan)))]
+mod tests {
+    use super::*;
+    use crate::alternate_stack::STACK_BYTES;
+
+    /// Sets a stack, if there is one. Returns the one before.
+    fn set_stack(new: Option<&libc::stack_t>) -> libc::stack_t {
+        let mut old = no_stack();
+        // SAFETY: both are valid, and the memory of the new one outlives its use.
+        assert_eq!(unsafe { sigaltstack(new.map_or(null(), |new| &raw const *new), &raw mut old) }, 0);
+        old
+    }
+
+    #[test]
+    fn a_client_without_a_stack_has_the_librarys() {
+        let thread = std::thread::spawn(|| {
+            alternate_stack::prepare();
+            set_stack(Some(&no_stack()));
+            assert_eq!((now().ss_size, now().ss_flags), (STACK_BYTES, 0));
+            assert_eq!(set_stack(None).ss_size, STACK_BYTES, "who asks sees it");
+            let mut memory = vec![0_u8; 64 << 10];
+            let own = libc::stack_t { ss_sp: memory.as_mut_ptr().cast(), ss_flags: 0, ss_size: memory.len() };
+            assert_eq!(set_stack(Some(&own)).ss_flags, libc::SS_DISABLE, "the client has set none");
+            assert_eq!((set_stack(None).ss_sp, set_stack(None).ss_size), (own.ss_sp, own.ss_size));
+            assert_eq!(set_stack(Some(&no_stack())).ss_sp, own.ss_sp);
+            assert_eq!(now().ss_size, STACK_BYTES);
+            let small = libc::stack_t { ss_size: 1, ..own };
+            // SAFETY: the stack is refused.
+            assert_eq!(unsafe { sigaltstack(&raw const small, null_mut()) }, -1);
+        });
+        thread.join().expect("it ends");
+    }
+}
