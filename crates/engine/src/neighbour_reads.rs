@@ -8,8 +8,9 @@
 use vgasnet_memory::HomeBlocks;
 
 use crate::request::{Copy, Part};
+use std::io;
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use vgasnet_memory::{AddressSpace, Found, Piece, RankMemory};
 use vgasnet_protocol::coherence::FrameId;
 use vgasnet_protocol::{Rank, Spaces};
@@ -23,8 +24,10 @@ const LOOKS_MAX: usize = 4;
 pub(crate) struct NeighbourReads {
     space: Arc<AddressSpace>,
     spaces: Spaces,
-    /// By the index of the home's pool; `None` if it cannot be opened.
+    /// By the index of the home's pool; `None` if it can never be opened.
     files: Box<[OnceLock<Option<Reader>>]>,
+    /// Held while a file is opened.
+    opening: Mutex<()>,
 }
 
 type Reader = Arc<dyn BlockingReader>;
@@ -45,29 +48,23 @@ pub enum EndedNeighbourRead {
     Refused(Part, Rank),
 }
 
-/// What has become of a block.
-enum Looked {
-    /// Its bytes were copied from the home's memory.
-    Copied,
-    /// It has been read into this mailbox of the home.
-    Read(usize),
-}
-
 impl NeighbourReads {
     /// For the homes of `spaces`.
     pub(crate) fn new(space: Arc<AddressSpace>, spaces: Spaces) -> Arc<NeighbourReads> {
         let files = std::iter::repeat_with(OnceLock::new).take(space.memories.pools()).collect();
-        Arc::new(NeighbourReads { space, spaces, files })
+        Arc::new(NeighbourReads { space, spaces, files, opening: Mutex::default() })
     }
 
     /// Whether a part, which would be shipped to its page's home, may be read by a thread of this rank.
     pub(crate) fn may_read(&self, part: &Part, home: Rank) -> bool {
         let page = part.piece.page;
-        matches!(part.copy, Copy::Get(_))
-            && page.space.segment().is_some()
-            && self.space.memories.get(home.index()).is_some_and(|memory| {
-                !memory.shown.mailboxes.is_empty() && memory.shown.pages.is_plain(self.spaces.place_at_home(page))
-            })
+        if !matches!(part.copy, Copy::Get(_)) || page.space.segment().is_none() {
+            return false;
+        }
+        let Some((pool, memory)) = self.memory(home) else { return false };
+        let shown = &memory.shown;
+        let is_closed = matches!(self.files[pool].get(), Some(None));
+        !is_closed && !shown.mailboxes.is_empty() && shown.pages.is_plain(self.spaces.place_at_home(page))
     }
 
     /// The read of a part for which [`NeighbourReads::may_read`].
@@ -75,15 +72,36 @@ impl NeighbourReads {
         NeighbourRead { part, home, reads: Arc::clone(self) }
     }
 
-    /// The file of a home, opened at the first use.
-    fn file(&self, home: Rank) -> Option<&dyn BlockingReader> {
+    /// The index of a home's pool, and its memory, if it is mapped here.
+    fn memory(&self, home: Rank) -> Option<(usize, &RankMemory)> {
         let pool = self.space.memories.iter().position(|(rank, _)| rank == home.index())?;
-        let open = || {
-            let described = self.space.pool(pool).1.shown.file.get()?;
-            SharedFile::from_numbers(described).open().ok()
-        };
-        self.files[pool].get_or_init(open).as_deref()
+        Some((pool, self.space.pool(pool).1))
     }
+
+    /// The file of the home with this pool, opened at the first use.
+    fn file(&self, pool: usize) -> Option<&dyn BlockingReader> {
+        let file = &self.files[pool];
+        if file.get().is_none() {
+            let _opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(opened) = file.get() {
+                return opened.as_deref();
+            }
+            let described = self.space.pool(pool).1.shown.file.get()?;
+            let opened = match SharedFile::from_numbers(described).open() {
+                Ok(opened) => Some(opened),
+                Err(error) if is_transient(&error) => return None,
+                Err(_) => None,
+            };
+            let is_first = file.set(opened).is_ok();
+            debug_assert!(is_first, "one thread opens a file");
+        }
+        file.get()?.as_deref()
+    }
+}
+
+/// Whether another attempt may do: there are no descriptors, or there is no memory.
+fn is_transient(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EINTR))
 }
 
 impl NeighbourRead {
@@ -97,74 +115,86 @@ impl NeighbourRead {
     }
 }
 
+/// The home of a part, as this rank sees it.
+struct Neighbour<'a> {
+    pool: usize,
+    memory: &'a RankMemory,
+    /// The version of the page before its bytes are read.
+    version: u32,
+}
+
 impl NeighbourReads {
-    /// Copies all bytes of a part. Returns whether the home is to be woken, or `None` if some could not be read.
+    /// Copies all bytes of a part. Returns whether the home is to be woken, or `None` if some could not be read. The part
+    /// is then shipped, which wakes the home.
     fn copy_all(&self, part: &Part, home: Rank) -> Option<bool> {
-        let memory = self.space.memories.get(home.index())?;
+        let (pool, memory) = self.memory(home)?;
         let place = self.spaces.place_at_home(part.piece.page);
-        let version = memory.shown.pages.version(place);
+        let neighbour = Neighbour { pool, memory, version: memory.shown.pages.version(place) };
         if !memory.shown.pages.is_plain(place) {
             return None;
         }
         let first = u64::from(place) * (self.space.page_bytes() / BLOCK_BYTES) as u64;
-        let (mut is_to_wake, mut reads) = (false, 0);
+        let mut is_to_wake = false;
         for (at, bytes, start) in blocks_of(&part.piece) {
-            let block = first + at as u64;
-            let from = |memory: *mut u8| memory.wrapping_add(bytes.start);
             // SAFETY: the memory is of a block, mapped until the process ends. Other bytes in it are noticed, and then
             // the part is not done. The client's memory is as long as the piece.
-            let copy = |memory| unsafe { part.copy.run_at(from(memory), start, bytes.len()) };
-            if let Looked::Read(mailbox) = self.look(memory, home, block, &copy)? {
-                copy(block_memory(memory, memory.shown.mailboxes.offset_bytes(mailbox)));
-                is_to_wake |= memory.shown.mailboxes.post(mailbox, block, version);
-                reads += 1;
-            }
+            let copy = |memory: *mut u8| unsafe { part.copy.run_at(memory.add(bytes.start), start, bytes.len()) };
+            is_to_wake |= self.copy_block(&neighbour, first + at as u64, &copy)?;
         }
         stats::count(Row::NearReads);
-        stats::add(Row::BlockReads, reads);
-        stats::add(Row::DiskReadBytes, reads * BLOCK_BYTES as u64);
         Some(is_to_wake)
     }
 
-    /// Copies a block in the home's memory, or reads it into a mailbox.
-    fn look(&self, memory: &RankMemory, home: Rank, block: u64, copy: &dyn Fn(*mut u8)) -> Option<Looked> {
+    /// Copies a block in the home's memory or in a mailbox, or reads it into one. Returns whether the home is to be
+    /// woken.
+    fn copy_block(&self, neighbour: &Neighbour<'_>, block: u64, copy: &dyn Fn(*mut u8)) -> Option<bool> {
+        let Neighbour { memory, version, .. } = *neighbour;
+        let (index, mailboxes) = (&memory.shown.index, &memory.shown.mailboxes);
         for _ in 0..LOOKS_MAX {
-            match memory.shown.index.find(block) {
+            match index.find(block) {
                 Found::Here(shown) => {
                     copy(block_memory(memory, shown.place * BLOCK_BYTES));
-                    if memory.shown.index.is_still(shown) {
-                        memory.shown.index.note_use(shown);
-                        return Some(Looked::Copied);
+                    if index.is_still(shown) {
+                        index.note_use(shown);
+                        return Some(false);
                     }
                 }
-                Found::Nowhere => return self.read_block(memory, home, block).map(Looked::Read),
+                Found::Nowhere => {
+                    let copy_posted = |mailbox| copy(block_memory(memory, mailboxes.offset_bytes(mailbox)));
+                    let posted = mailboxes.with_posted(block, version, copy_posted);
+                    return posted.or_else(|| self.read_block(neighbour, block, copy));
+                }
                 Found::Unknown => return None,
             }
         }
         None
     }
 
-    /// Reads a block of a home's file into a mailbox.
-    fn read_block(&self, memory: &RankMemory, home: Rank, block: u64) -> Option<usize> {
-        let (file, mailboxes) = (self.file(home)?, &memory.shown.mailboxes);
-        let mailbox = mailboxes.take(block as usize % mailboxes.len().max(1))?;
+    /// Reads a block of a home's file into a mailbox, and posts it. Returns whether the home is to be woken.
+    fn read_block(&self, neighbour: &Neighbour<'_>, block: u64, copy: &dyn Fn(*mut u8)) -> Option<bool> {
+        let Neighbour { pool, memory, version } = *neighbour;
+        let (file, mailboxes) = (self.file(pool)?, &memory.shown.mailboxes);
+        let mailbox = mailboxes.take(block)?;
+        let bytes = block_memory(memory, mailboxes.offset_bytes(mailbox));
         let operation = IoOperation {
             direction: IoDirection::Read,
             file: FileSlot::BACKING,
             offset_bytes: block * BLOCK_BYTES as u64,
-            memory: block_memory(memory, mailboxes.offset_bytes(mailbox)),
+            memory: bytes,
             len_bytes: BLOCK_BYTES,
             token: 0,
             is_urgent: true,
         };
         // SAFETY: the mailbox is this thread's until it posts it or gives it back. The home may write the block
         // meanwhile; each byte is then the one before or the one after, as for any get beside a put.
-        let result = unsafe { file.read(&operation) };
-        if result.is_err() {
+        if unsafe { file.read(&operation) }.is_err() {
             mailboxes.give_back(mailbox);
             return None;
         }
-        Some(mailbox)
+        stats::count(Row::BlockReads);
+        stats::add(Row::DiskReadBytes, BLOCK_BYTES as u64);
+        copy(bytes);
+        Some(mailboxes.post(mailbox, block, version))
     }
 }
 

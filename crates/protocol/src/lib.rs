@@ -42,6 +42,7 @@ pub mod replacement;
 pub mod shipping;
 mod spaces;
 pub mod streams;
+pub mod strides;
 mod version;
 mod violation;
 pub mod wire;

@@ -6,12 +6,14 @@
 //! the library would need the lock.
 
 use crate::client_signals::use_alternate_stacks;
+use crate::deferred_signals::SignalGuard;
+use crate::errno::last_errno;
 use crate::frames::{interrupted_stack_pointer, stack_pointer};
 use crate::io::is_in_segment;
 use crate::thread_end::at_thread_end;
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
-use std::ptr::{null, null_mut};
+use std::ptr::null_mut;
 
 /// Bytes of a stack, without the page before it, which nobody may access. Only what is used takes memory.
 pub const STACK_BYTES: usize = 256 << 10;
@@ -67,10 +69,27 @@ impl Stack {
     }
 }
 
-/// The system call of this name: the function is the client's (`client_stacks.rs`). Sets `errno`.
-pub(super) fn kernel_stack(new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int {
-    // SAFETY: the kernel checks both pointers. A new stack stays until another one is set.
-    unsafe { libc::syscall(libc::SYS_sigaltstack, new, old) as c_int }
+thread_local! {
+    /// What the kernel reads and writes: this stack may lie in the segment.
+    static FOR_KERNEL: [Cell<libc::stack_t>; 2] = const { [const { Cell::new(no_stack()) }; 2] };
+}
+
+/// The system call `sigaltstack`: the function is the client's (`client_stacks.rs`). Returns the stack before.
+///
+/// # Errors
+/// The system's errno value.
+pub(super) fn kernel_stack(new: Option<libc::stack_t>) -> Result<libc::stack_t, c_int> {
+    // A handler might change the cells.
+    let _signals = SignalGuard::new();
+    FOR_KERNEL.with(|[given, old]| {
+        let given = new.map_or(null_mut(), |new| {
+            given.set(new);
+            given.as_ptr()
+        });
+        // SAFETY: both cells are valid. The kernel checks the new stack, which stays until another one is set.
+        let error = unsafe { libc::syscall(libc::SYS_sigaltstack, given, old.as_ptr()) };
+        if error == 0 { Ok(old.get()) } else { Err(last_errno()) }
+    })
 }
 
 /// What stands for no alternate stack.
@@ -80,9 +99,7 @@ pub(super) const fn no_stack() -> libc::stack_t {
 
 /// The thread's alternate stack, as the kernel knows it.
 fn registered() -> libc::stack_t {
-    let mut now = no_stack();
-    kernel_stack(null(), &raw mut now);
-    now
+    kernel_stack(None).unwrap_or(no_stack())
 }
 
 /// This thread's stack of the library, for the kernel, if it has one.
@@ -106,7 +123,7 @@ fn make() -> Option<Stack> {
     OWN.set(Some(own));
     at_thread_end(give_up);
     if registered().ss_flags & libc::SS_DISABLE != 0 {
-        kernel_stack(&own.described(), null_mut());
+        let _refused = kernel_stack(Some(own.described()));
     }
     Some(own)
 }
@@ -118,7 +135,7 @@ fn give_up() {
     // SAFETY: the thread ends, so nobody uses its stack. If it does so in a handler there, the kernel refuses to take the
     // stack away, and it stays mapped.
     unsafe {
-        if !is_registered || kernel_stack(&no_stack(), null_mut()) == 0 {
+        if !is_registered || kernel_stack(Some(no_stack())).is_ok() {
             own.unmap();
         }
     }
@@ -337,12 +354,12 @@ mod tests {
         std::thread::spawn(|| {
             let mut memory = vec![0_u8; 64 << 10];
             let own = libc::stack_t { ss_sp: memory.as_mut_ptr().cast(), ss_flags: 0, ss_size: memory.len() };
-            assert_eq!(kernel_stack(&raw const own, null_mut()), 0);
+            assert!(kernel_stack(Some(own)).is_ok());
             prepare();
             assert_eq!(registered().ss_sp, own.ss_sp);
             give_up();
             assert_eq!(registered().ss_sp, own.ss_sp);
-            assert_eq!(kernel_stack(&no_stack(), null_mut()), 0);
+            assert!(kernel_stack(Some(no_stack())).is_ok());
         })
         .join()
         .expect("it ends");

@@ -8,10 +8,10 @@
 //! Source: POSIX.1-2017 `sigaltstack`, sigaltstack(2).
 
 use crate::alternate_stack::{self, kernel_stack, no_stack, own_if_any};
+use crate::errno::set_errno;
 use crate::io::is_in_segment;
 use std::cell::Cell;
 use std::ffi::c_int;
-use std::ptr::{null, null_mut};
 
 thread_local! {
     /// The client's stack in the segment, as it has set it.
@@ -26,50 +26,47 @@ thread_local! {
 pub unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int {
     // SAFETY: `new` is null or valid. Reading it here brings its page, if it lies in the segment.
     let new = (!new.is_null()).then(|| unsafe { new.read() });
-    let before = if new.is_some() { of_client() } else { IN_SEGMENT.get().unwrap_or_else(now) };
-    let error = new.map_or(0, set);
-    if error == 0 && !old.is_null() {
-        // SAFETY: `old` is valid for writes.
-        unsafe { old.write(before) };
+    match exchange(new) {
+        Ok(before) => {
+            if !old.is_null() {
+                // SAFETY: `old` is valid for writes.
+                unsafe { old.write(before) };
+            }
+            0
+        }
+        Err(errno) => {
+            set_errno(errno);
+            -1
+        }
     }
-    error
 }
 
-/// The stack that the kernel has.
-fn now() -> libc::stack_t {
-    let mut now = no_stack();
-    kernel_stack(null(), &raw mut now);
-    now
-}
-
-/// The stack that the client has set, or none.
-fn of_client() -> libc::stack_t {
-    let now = now();
-    let is_own = own_if_any().is_some_and(|own| own.ss_sp == now.ss_sp);
-    if is_own { IN_SEGMENT.get().unwrap_or_else(no_stack) } else { now }
-}
-
-fn set(new: libc::stack_t) -> c_int {
+/// Sets the client's stack, if there is a new one. Returns the one before, or for a mere question the kernel's.
+fn exchange(new: Option<libc::stack_t>) -> Result<libc::stack_t, c_int> {
+    let Some(new) = new else { return IN_SEGMENT.get().map_or_else(|| kernel_stack(None), Ok) };
     let is_off = new.ss_flags & libc::SS_DISABLE != 0;
     let is_kept = !is_off && new.ss_size > 0 && is_in_segment(new.ss_sp.addr());
-    let given = if is_kept {
+    if is_kept {
         alternate_stack::prepare();
-        own_if_any()
-    } else {
-        own_if_any().filter(|_| is_off)
-    };
-    // Without a stack of the library's the kernel has the client's.
-    let error = kernel_stack(&raw const *given.as_ref().unwrap_or(&new), null_mut());
-    if error == 0 {
-        IN_SEGMENT.set(Some(new).filter(|_| is_kept));
     }
-    error
+    // Without a stack of the library's the kernel has the client's.
+    let own = own_if_any();
+    let before = kernel_stack(Some(own.filter(|_| is_kept || is_off).unwrap_or(new)))?;
+    let was_own = own.is_some_and(|own| own.ss_sp == before.ss_sp);
+    let of_client = if was_own { IN_SEGMENT.get().unwrap_or(no_stack()) } else { before };
+    IN_SEGMENT.set(Some(new).filter(|_| is_kept));
+    Ok(of_client)
 }
 
 #[cfg(all(test, not(asan)))]
 mod tests {
     use super::*;
     use crate::alternate_stack::STACK_BYTES;
+    use std::ptr::{null, null_mut};
+
+    fn now() -> libc::stack_t {
+        kernel_stack(None).expect("a question")
+    }
 
     /// Sets a stack, if there is one. Returns the one before.
     fn set_stack(new: Option<&libc::stack_t>) -> libc::stack_t {

@@ -117,11 +117,12 @@ pub fn live_bytes() -> usize {
     HEAP.live_bytes()
 }
 
-/// Asked for when the library is loaded, so that the heap is locked after the program's own handlers have run, which
-/// may wait for other threads.
+/// Asked for when the library is loaded, before the program's own constructors run, so that the heap is locked after
+/// the program's own handlers of forks, which may wait for other threads. If the program loads the library by dlopen,
+/// handlers that it has registered before run with the heap locked.
 #[cfg(not(test))]
 #[used]
-#[unsafe(link_section = ".init_array")]
+#[unsafe(link_section = ".init_array.00101")]
 static AT_START: extern "C" fn() = {
     extern "C" fn at_start() {
         survive_forks();

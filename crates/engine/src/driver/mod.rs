@@ -231,28 +231,29 @@ impl Driver {
     fn submit_and_read(&self, part: Part, row: Option<Row>) -> bool {
         let _signals = SignalGuard::new();
         let mut engine = self.engine.lock_deferred();
-        let Some(read) = engine.submit_or_read(part) else { return false };
+        let read = match engine.submit_or_read(part) {
+            None => return false,
+            Some(ThreadRead::Neighbour(read)) => {
+                // No work is taken: it may need a drive afterwards, and this thread does not drive.
+                drop(engine);
+                let waiting = row.map(stats::wait);
+                let read = read.run();
+                drop(waiting);
+                return self.end_neighbour_read(read);
+            }
+            Some(ThreadRead::Own(read)) => read,
+        };
         let work = self.unlock(engine, true);
         for work in work.into_iter().flatten() {
             // The engine keeps refused work.
             let _ = self.perform(work);
         }
         let waiting = row.map(stats::wait);
-        let is_done = match read {
-            ThreadRead::Own(read) => {
-                let read = read.run();
-                drop(waiting);
-                self.drive_after(Some(read));
-                true
-            }
-            ThreadRead::Neighbour(read) => {
-                let read = read.run();
-                drop(waiting);
-                self.end_neighbour_read(read)
-            }
-        };
+        let read = read.run();
+        drop(waiting);
+        self.drive_after(Some(read));
         self.delegate();
-        is_done
+        true
     }
 
     /// Completes a part that this thread has read at a neighbour, or ships it. Returns whether it is complete.
@@ -265,6 +266,7 @@ impl Driver {
             EndedNeighbourRead::Refused(part, home) => {
                 self.engine.lock_deferred().ship(part, home);
                 self.drive();
+                self.delegate();
                 false
             }
         }

@@ -39,7 +39,7 @@ const ALIGN_BYTES: usize = 64;
 /// One of this many of a home's own blocks is a mailbox.
 const MAILBOXES_PART: usize = 8;
 
-/// Maximum number of mailboxes: more than the threads of a host that read a home's file at a time.
+/// Maximum number of mailboxes. Beyond as many blocks at a time, gets are shipped.
 const MAILBOXES_MAX: usize = 128;
 
 /// Number of mailboxes among `blocks` blocks besides the pool; 0 in tiny pools, whose homes show nothing.

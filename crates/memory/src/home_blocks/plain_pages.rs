@@ -11,7 +11,7 @@ const VERSIONS: usize = 4096;
 /// A bit for each page of a home's backing file, and versions by which changes since are noticed.
 ///
 /// The order of all accesses is one for all threads: a page that was plain after its version was read, and has the same
-/// version later, was plain in between, and no block of it was written.
+/// version later, was plain in between, and no block of it became other than the file.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PlainPages {
     versions: &'static [AtomicU32],
@@ -53,7 +53,7 @@ impl PlainPages {
         }
     }
 
-    /// A block of a page is about to have other bytes than the file, or has them.
+    /// A block of a page has become other than the file. The writer does not know yet that its bytes are there.
     pub fn on_written(&self, place: u32) {
         if let Some(version) = self.versions.get(place as usize % VERSIONS) {
             version.fetch_add(1, SeqCst);

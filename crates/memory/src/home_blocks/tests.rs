@@ -108,6 +108,24 @@ fn a_posted_block_is_taken_once() {
 }
 
 #[test]
+fn a_posted_block_is_read_from_its_mailbox_until_that_is_taken_again() {
+    let boxes = home().mailboxes;
+    let find = |block, version| {
+        let mut found = None;
+        boxes.with_posted(block, version, |at| found = Some(at)).map(|is_to_wake| (found, is_to_wake))
+    };
+    assert_eq!((boxes.take(21), find(21, 7)), (Some(5), None));
+    assert!(!boxes.post(5, 21, 7));
+    assert_eq!((find(21, 8), find(13, 7)), (None, None), "another version, another block");
+    assert_eq!([find(21, 7), find(21, 7)], [Some((Some(5), true)), Some((Some(5), false))], "the home is woken once");
+    let taken_meanwhile = boxes.with_posted(21, 7, |_| {
+        boxes.collect(|_, _, _| {});
+        assert_eq!(boxes.take(21), Some(5));
+    });
+    assert_eq!(taken_meanwhile, None);
+}
+
+#[test]
 fn a_file_is_described_once_its_home_has() {
     let offer = home().file;
     assert_eq!((offer.get(), FileOffer::default().get()), (None, None));
