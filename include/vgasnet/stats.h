@@ -155,6 +155,8 @@ typedef struct {
     uint64_t guests; /* pages of other ranks put into idle frames of this rank */
     uint64_t near_reads; /* small gets of pages of neighbours in no pool, read by this rank from the neighbour's
      * blocks or file */
+    uint64_t block_ahead; /* blocks asked for ahead of small operations at equal distances; those of own pages are
+     * also among blocks read */
 } vgasnet_stats_t;
 
 /**

@@ -144,7 +144,7 @@ impl Ops {
     fn finish_parts(&self, parts: &mut Vec<Part>) {
         let transfer = parts.iter().find_map(|part| match &part.completion {
             Completion::Counted(transfer) | Completion::Then(transfer, _) => Some(*transfer),
-            Completion::Fault(_) | Completion::Served(_) => None,
+            Completion::Fault(_) | Completion::Served(_) | Completion::Nobody => None,
         });
         let now = self.begin_pieces();
         let parts = std::mem::take(parts).into_iter();

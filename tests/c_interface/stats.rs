@@ -137,6 +137,15 @@ fn small_gets_of_neighbours_are_read_by_who_asks() {
 }
 
 #[test]
+fn rows_of_a_matrix_are_read_ahead_in_blocks() {
+    let program = compile::program("rows", Language::C99, Linking::Shared);
+    for (ranks, peer_memory) in [(2, true), (1, true), (2, false)] {
+        let setup = Setup { ranks, page_bytes: 4 << 20, pool_pages: 8, peer_memory, cooperative: true };
+        run_with(&program, &["counted"], setup, &[ON]).expect(0);
+    }
+}
+
+#[test]
 fn gets_from_read_only_ranges_are_counted_by_what_copies_had() {
     const CLASSES: [&str; 8] = ["hits", "partial", "joined", "direct", "conflicting", "capacity", "failing", "dormant"];
     let setup = Setup { ranks: 2, page_bytes: 4096, pool_pages: 7, peer_memory: false, cooperative: true };

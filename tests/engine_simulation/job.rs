@@ -269,6 +269,7 @@ impl Job {
                         Completion::Counted(completion) => _ = node.completions.finish(completion),
                         Completion::Then(..) => unreachable!("the twin's clients keep no copies"),
                         Completion::Served(id) => node.engine.on_served(id),
+                        Completion::Nobody => {}
                     }
                 }
                 None

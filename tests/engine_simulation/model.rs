@@ -119,7 +119,7 @@ impl Model {
                     newest.copy_from_slice(&new.to_ne_bytes()[..piece.len_bytes]);
                 }
             }
-            Copy::MakeResident(_) | Copy::Pin(_) => {}
+            Copy::MakeResident(_) | Copy::Pin(_) | Copy::ReadAhead => {}
         }
     }
 }

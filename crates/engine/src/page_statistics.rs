@@ -136,7 +136,7 @@ impl PageStatistics {
             Copy::Put(_) | Copy::PutOwned(..) | Copy::Set(_) | Copy::Atomic(_) => {
                 stats::add(Row::PutBytes, part.piece.len_bytes as u64)
             }
-            Copy::MakeResident(_) | Copy::Pin(_) => {}
+            Copy::MakeResident(_) | Copy::Pin(_) | Copy::ReadAhead => {}
         }
     }
 

@@ -1,9 +1,10 @@
 //! Read-ahead within pages: detection of small accesses at equal distances, as of rows of a matrix.
 //!
-//! A third access at the same distance makes a strided stream. Its next places are read ahead of it, more of them the longer it
-//! lasts. The accesses of each rank are apart.
+//! A third access at the same distance makes a strided stream. Its next places are read ahead of it, more of them the
+//! longer it
+//! lasts.
 
-use crate::{Rank, Space};
+use crate::Space;
 use alloc::vec::Vec;
 
 /// Number of streams tracked, or of places where one may begin; the least recently used is forgotten.
@@ -18,7 +19,6 @@ const AHEAD_MAX: u32 = 16;
 /// A stream may begin at an access, or goes on there.
 #[derive(Clone, Copy, Debug)]
 struct Stream {
-    by: Rank,
     space: Space,
     /// The first byte of the last access.
     last: u64,
@@ -39,6 +39,11 @@ pub struct Places {
 }
 
 impl Places {
+    /// Their distance in bytes.
+    pub fn stride_bytes(self) -> u64 {
+        self.stride.unsigned_abs()
+    }
+
     /// Their first bytes in the space.
     pub fn starts(self) -> impl Iterator<Item = u64> {
         let at = move |step: u32| self.first.checked_add_signed(self.stride.checked_mul(i64::from(step))?);
@@ -46,7 +51,7 @@ impl Places {
     }
 }
 
-/// The strided streams of small accesses to the pages of one home.
+/// The strided streams of one rank's small accesses.
 #[derive(Debug, Default)]
 pub struct Strides {
     /// In order of their last access.
@@ -54,9 +59,9 @@ pub struct Strides {
 }
 
 impl Strides {
-    /// A rank accesses bytes of a space from `start` on. Returns the places to be read ahead.
-    pub fn on_access(&mut self, by: Rank, space: Space, start: u64) -> Option<Places> {
-        let is_theirs = |stream: &&Stream| stream.by == by && stream.space == space;
+    /// The rank accesses bytes of a space from `start` on. Returns the places to be read ahead.
+    pub fn on_access(&mut self, space: Space, start: u64) -> Option<Places> {
+        let is_theirs = |stream: &&Stream| stream.space == space;
         let goes_on = |stream: &Stream| stream.last.checked_add_signed(stream.stride) == Some(start);
         let at = |found: &Stream| self.streams.iter().position(|stream| core::ptr::eq(stream, found));
         if let Some(known) = self.streams.iter().filter(is_theirs).find(|stream| goes_on(stream)).and_then(at) {
@@ -68,7 +73,7 @@ impl Strides {
         let distance = |stream: &Stream| stream.last.abs_diff(start);
         let may_begin = |stream: &&Stream| stream.steps == 0 && distance(stream) <= STRIDE_BYTES_MAX;
         let nearest = self.streams.iter().filter(is_theirs).filter(may_begin).min_by_key(|stream| distance(stream));
-        let mut stream = Stream { by, space, last: start, stride: 0, steps: 0, ahead: 0 };
+        let mut stream = Stream { space, last: start, stride: 0, steps: 0, ahead: 0 };
         if let Some(nearest) = nearest.and_then(at) {
             stream.stride = start.wrapping_sub(self.streams.remove(nearest).last) as i64;
         } else if self.streams.len() == STREAMS {
@@ -102,12 +107,11 @@ impl Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Rank;
     use alloc::vec;
 
-    const SPACE: Space = Space::of_segment(Rank(0));
-
-    fn ahead(strides: &mut Strides, by: u32, start: u64) -> Vec<u64> {
-        strides.on_access(Rank(by), SPACE, start).map_or(vec![], |places| places.starts().collect())
+    fn ahead(strides: &mut Strides, segment: u32, start: u64) -> Vec<u64> {
+        strides.on_access(Space::of_segment(Rank(segment)), start).map_or(vec![], |places| places.starts().collect())
     }
 
     #[test]
@@ -128,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_side_by_side_and_of_other_ranks_are_apart() {
+    fn streams_side_by_side_and_of_other_segments_are_apart() {
         let mut strides = Strides::default();
         for step in 0..2 {
             assert!((0..4).all(|by| ahead(&mut strides, by, u64::from(by) * 100 + step * 4096).is_empty()));

@@ -253,6 +253,8 @@ rows! {
     GuestsCame guests Count "pool" "kept for other ranks" "pages of other ranks put into idle frames of this rank"
     NearReads near_reads Count "small operations" "read at neighbours"
         "small gets of pages of neighbours in no pool, read by this rank from the neighbour's blocks or file"
+    BlockAhead block_ahead Count "small operations" "blocks read ahead"
+        "blocks asked for ahead of small operations at equal distances; those of own pages are also among blocks read"
 }
 
 /// Number of rows.

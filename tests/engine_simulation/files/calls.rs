@@ -144,7 +144,9 @@ impl Job {
                 seen.failed_served += 1;
                 node.engine.on_served_failed(id, cause);
             }
-            Completion::Then(..) | Completion::Fault(_) => unreachable!("nobody asks so for bytes of files"),
+            Completion::Then(..) | Completion::Fault(_) | Completion::Nobody => {
+                unreachable!("nobody asks so for bytes of files")
+            }
         }
     }
 }

@@ -328,6 +328,7 @@ impl VirtualRank {
                 }
             }
             Completion::Served(id) => self.engine.on_served(id),
+            Completion::Nobody => {}
             Completion::Then(..) | Completion::Fault(_) => unreachable!("clients here get and put"),
         }
     }

@@ -314,7 +314,7 @@ impl Shipping {
 
 /// Whether the answer carries bytes for the copy.
 fn reads(copy: &Copy) -> bool {
-    matches!(copy, Copy::Get(_) | Copy::Atomic(_))
+    matches!(copy, Copy::Get(_) | Copy::Atomic(_) | Copy::ReadAhead)
 }
 
 #[cfg(test)]

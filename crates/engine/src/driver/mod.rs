@@ -235,7 +235,12 @@ impl Driver {
             None => return false,
             Some(ThreadRead::Neighbour(read)) => {
                 // No work is taken: it may need a drive afterwards, and this thread does not drive.
+                let reads_ahead = engine.has_shipments();
                 drop(engine);
+                if reads_ahead {
+                    self.drive();
+                    self.delegate();
+                }
                 let waiting = row.map(stats::wait);
                 let read = read.run();
                 drop(waiting);

@@ -232,6 +232,7 @@ impl Performer {
                 self.complete(Completion::Counted(completion), to);
             }
             Completion::Served(id) => to.engine.lock().on_served_failed(id, cause),
+            Completion::Nobody => {}
             Completion::Fault(_) => unreachable!("files have no addresses"),
         }
     }
@@ -250,6 +251,7 @@ impl Performer {
                 self.count_down(completion, &mut to.happened);
             }
             Completion::Served(id) => to.engine.lock().on_served(id),
+            Completion::Nobody => {}
             Completion::Fault(fault) => {
                 let awaited = Awaited::page(fault.wants().0);
                 match to.mailbox.serve(fault) {

@@ -12,6 +12,7 @@ mod pending;
 mod pinning;
 mod shared_files;
 mod small_operations;
+mod striding;
 
 use small_operations::Kept;
 
@@ -33,11 +34,12 @@ use crate::waiting::Waiting;
 use crate::work::Work;
 use std::sync::Arc;
 use vgasnet_conduit::Conduit;
-use vgasnet_memory::{AddressSpace, Frames};
+use vgasnet_memory::{AddressSpace, Frames, Piece};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Event, PageId, Protocol};
 use vgasnet_protocol::replacement::PolicyKind;
 use vgasnet_protocol::shipping::Meters;
+use vgasnet_protocol::strides::Strides;
 use vgasnet_settings::UserError;
 
 /// The engine of one rank. It joins components with private state: its methods ask one component and hand the answer to
@@ -58,6 +60,7 @@ pub struct Engine {
     files: FileService,
     page_statistics: PageStatistics,
     neighbour_reads: Arc<NeighbourReads>,
+    strides: Strides,
 }
 
 /// A read left to the thread that waits for it.
@@ -132,6 +135,7 @@ impl Engine {
             status: Status::default(),
             paging: Paging::new(Arc::clone(&space), conduit.ranks(), frames, &options),
             page_statistics: PageStatistics::new(Arc::clone(&conduit), Arc::clone(&space), frames),
+            strides: Strides::default(),
             neighbour_reads: NeighbourReads::new(Arc::clone(&space), protocol.spaces().clone()),
             files: FileService::new(space.rank, conduit.ranks(), conduit.message_bytes_max()),
             conduit,
@@ -180,10 +184,14 @@ impl Engine {
     pub fn submit(&mut self, part: Part) {
         let end_bytes = part.piece.offset_bytes + part.piece.len_bytes;
         assert!(end_bytes <= self.space.page_bytes(), "a part lies in its page, {:?}", part.piece.page);
+        let piece = part.piece;
         match self.ship_or_keep(part) {
-            Kept::Nothing => {}
+            Kept::Nothing => self.read_ahead_of(&piece),
             Kept::ToFetch(part) => self.fetch_for(part),
-            Kept::ToShip(part, home) => self.bytes.ship(home, part),
+            Kept::ToShip(part, home) => {
+                self.bytes.ship(home, part);
+                self.read_ahead_of(&piece);
+            }
         }
     }
 
@@ -223,17 +231,30 @@ impl Engine {
     #[must_use]
     #[inline(never)]
     pub fn submit_or_read(&mut self, part: Part) -> Option<ThreadRead> {
-        let page = part.piece.page;
-        let blocks_to_read = self.storage.blocks_to_read();
+        let (piece, blocks_to_read) = (part.piece, self.storage.blocks_to_read());
         match self.ship_or_keep(part) {
             Kept::Nothing => {}
-            Kept::ToFetch(part) => self.fetch_for(part),
+            Kept::ToFetch(part) => {
+                self.fetch_for(part);
+                return self.take_read(&piece, blocks_to_read);
+            }
             Kept::ToShip(part, home) if self.neighbour_reads.may_read(&part, home) => {
+                self.read_ahead_of(&piece);
                 return Some(ThreadRead::Neighbour(self.neighbour_reads.read(part, home)));
             }
             Kept::ToShip(part, home) => self.bytes.ship(home, part),
         }
-        let read = self.storage.take_read(page).or_else(|| self.storage.take_block_read(blocks_to_read));
+        let read = self.take_read(&piece, blocks_to_read);
+        self.read_ahead_of(&piece);
+        if read.is_some() {
+            self.storage.advance(self.queue.todo());
+        }
+        read
+    }
+
+    /// Takes the read of a part's page, or of the only block that was added to `blocks_to_read` others.
+    fn take_read(&mut self, piece: &Piece, blocks_to_read: usize) -> Option<ThreadRead> {
+        let read = self.storage.take_read(piece.page).or_else(|| self.storage.take_block_read(blocks_to_read));
         if read.is_some() {
             // Other operations started by the part must not wait for the read.
             self.storage.advance(self.queue.todo());

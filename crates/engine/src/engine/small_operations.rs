@@ -143,6 +143,11 @@ impl Engine {
         }
     }
 
+    /// Whether requests are to be sent at the next drive.
+    pub fn has_shipments(&self) -> bool {
+        self.bytes.is_waiting()
+    }
+
     /// Queues requests, as many as their receivers may have.
     #[inline(never)]
     pub(super) fn send_shipments(&mut self) {

@@ -38,6 +38,8 @@ pub enum Completion {
     Fault(FaultId),
     /// Another rank. The engine answers its request when all of its pieces are done.
     Served(ServedId),
+    /// Nobody waits for the part.
+    Nobody,
 }
 
 impl Completion {
@@ -46,7 +48,7 @@ impl Completion {
         match self {
             Completion::Counted(_) => Completion::Counted(other),
             Completion::Then(_, continuation) => Completion::Then(other, continuation),
-            Completion::Fault(_) | Completion::Served(_) => self,
+            Completion::Fault(_) | Completion::Served(_) | Completion::Nobody => self,
         }
     }
 }
@@ -96,6 +98,8 @@ pub enum Copy {
     MakeResident(Access),
     /// As [`Copy::MakeResident`], for the client until it unpins the page.
     Pin(Access),
+    /// No copy: brings a block of the page into its home's memory.
+    ReadAhead,
 }
 
 // SAFETY: the pointers are to client memory, which belongs to the operation until the client has synced it, from any of
@@ -106,7 +110,7 @@ impl Copy {
     /// The access to the page that the copy needs.
     pub fn access(&self) -> Access {
         match self {
-            Copy::Get(_) => Access::Read,
+            Copy::Get(_) | Copy::ReadAhead => Access::Read,
             Copy::Atomic(atomic) if atomic.op.is_read() => Access::Read,
             Copy::Put(_) | Copy::PutOwned(..) | Copy::Set(_) | Copy::Atomic(_) => Access::Write,
             Copy::MakeResident(access) | Copy::Pin(access) => *access,
@@ -119,7 +123,7 @@ impl Copy {
         match self {
             Copy::Put(_) | Copy::PutOwned(..) | Copy::Set(_) => true,
             Copy::Atomic(atomic) => !atomic.op.is_read(),
-            Copy::Get(_) | Copy::MakeResident(_) | Copy::Pin(_) => false,
+            Copy::Get(_) | Copy::MakeResident(_) | Copy::Pin(_) | Copy::ReadAhead => false,
         }
     }
 
@@ -168,7 +172,7 @@ impl Copy {
                 Copy::PutOwned(from, _) => copy_bytes(from.as_ptr().add(start), place, len_bytes),
                 Copy::Set(byte) => std::ptr::write_bytes(place, *byte, len_bytes),
                 Copy::Atomic(atomic) => atomic.run(place, len_bytes),
-                Copy::MakeResident(_) | Copy::Pin(_) => {}
+                Copy::MakeResident(_) | Copy::Pin(_) | Copy::ReadAhead => {}
             }
         }
     }
@@ -181,7 +185,7 @@ impl Copy {
     /// The client's memory is valid for as many bytes.
     pub unsafe fn deliver(&self, bytes: &[u8]) {
         debug_assert!(
-            bytes.is_empty() || matches!(self, Copy::Get(_) | Copy::Atomic(_)),
+            bytes.is_empty() || matches!(self, Copy::Get(_) | Copy::Atomic(_) | Copy::ReadAhead),
             "bytes were read for {self:?}"
         );
         // SAFETY: the client's memory is valid for as many bytes, and not the library's own.

@@ -101,6 +101,11 @@ impl StorageServer {
         self.blocks.has(self.files.number(part.piece.page), &part.piece)
     }
 
+    /// Whether blocks may be read ahead: many slots are idle.
+    pub(crate) fn has_room_ahead(&self) -> bool {
+        self.blocks.has_room_ahead()
+    }
+
     /// Takes a part that reads or writes bytes of a page of this home. No rank may hold the page or be about to.
     /// `is_written`: the file has bytes of the page.
     pub(crate) fn start_on_blocks(&mut self, part: Part, is_written: bool, todo: &mut Todo) {

@@ -66,7 +66,7 @@ impl Shipment {
 pub(crate) fn describe(part: &Part, start_bytes: usize, len_bytes: usize) -> (PieceHead, Option<Source>) {
     debug_assert!(start_bytes + len_bytes <= part.piece.len_bytes, "the bytes are of the part");
     let (kind, op, source) = match &part.copy {
-        Copy::Get(_) => (PieceKind::Get, AtomicOp::Add, None),
+        Copy::Get(_) | Copy::ReadAhead => (PieceKind::Get, AtomicOp::Add, None),
         Copy::Put(from) => {
             let source = SourceBytes::Memory(from.wrapping_add(start_bytes), len_bytes);
             (PieceKind::Put, AtomicOp::Add, Some(source))

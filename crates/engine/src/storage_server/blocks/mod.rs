@@ -47,6 +47,9 @@ use vgasnet_protocol::coherence::{Access, Cause, FrameId};
 use vgasnet_storage::BLOCK_BYTES;
 use zeros::ZeroBlocks;
 
+/// Fewest idle slots with which blocks are read ahead.
+const IDLE_MIN: usize = 128;
+
 /// The block cache.
 pub(super) struct Blocks {
     numbering: Numbering,
@@ -92,6 +95,12 @@ impl Blocks {
     /// Blocks written for lack of idle slots since the last call.
     pub(super) fn take_cleaned(&mut self) -> u32 {
         self.cleaning.take_cleaned()
+    }
+
+    /// Whether blocks may be read ahead: three quarters of the slots are idle, and some more than a stream reads.
+    pub(super) fn has_room_ahead(&self) -> bool {
+        let (idle, here) = (self.slots.idle(), self.slots.here());
+        idle >= IDLE_MIN && idle >= here / 4 * 3
     }
 
     /// Number of jobs.
