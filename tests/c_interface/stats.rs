@@ -140,8 +140,9 @@ fn small_gets_of_neighbours_are_read_by_who_asks() {
 fn rows_of_a_matrix_are_read_ahead_in_blocks() {
     let program = compile::program("rows", Language::C99, Linking::Shared);
     for (ranks, peer_memory) in [(2, true), (1, true), (2, false)] {
+        let read_ahead = if peer_memory { "near" } else { "own" };
         let setup = Setup { ranks, page_bytes: 4 << 20, pool_pages: 8, peer_memory, cooperative: true };
-        run_with(&program, &["counted"], setup, &[ON]).expect(0);
+        run_with(&program, &[read_ahead], setup, &[ON]).expect(0);
     }
 }
 

@@ -67,12 +67,14 @@ impl NeighbourReads {
         !is_closed && !shown.mailboxes.is_empty() && shown.pages.is_plain(self.spaces.place_at_home(page))
     }
 
-    /// Whether a home of this host shows the first block of a piece.
-    pub(crate) fn has_block(&self, piece: &Piece, home: Rank) -> bool {
+    /// Whether a home of this host has the first block of a piece in its file only.
+    pub(crate) fn lacks_block(&self, piece: &Piece, home: Rank) -> bool {
         let each = (self.space.page_bytes() / BLOCK_BYTES) as u64;
         let place = self.spaces.place_at_home(piece.page);
         let block = u64::from(place) * each + (piece.offset_bytes / BLOCK_BYTES) as u64;
-        self.memory(home).is_some_and(|(_, memory)| matches!(memory.shown.index.find(block), Found::Here(_)))
+        self.memory(home).is_some_and(|(_, memory)| {
+            memory.shown.pages.is_plain(place) && memory.shown.index.find(block) == Found::Nowhere
+        })
     }
 
     /// The read of a part for which [`NeighbourReads::may_read`].

@@ -60,7 +60,8 @@ pub struct Engine {
     files: FileService,
     page_statistics: PageStatistics,
     neighbour_reads: Arc<NeighbourReads>,
-    strides: Strides,
+    /// `None` if nothing is read ahead.
+    strides: Option<Strides>,
 }
 
 /// A read left to the thread that waits for it.
@@ -135,7 +136,7 @@ impl Engine {
             status: Status::default(),
             paging: Paging::new(Arc::clone(&space), conduit.ranks(), frames, &options),
             page_statistics: PageStatistics::new(Arc::clone(&conduit), Arc::clone(&space), frames),
-            strides: Strides::default(),
+            strides: optimisations.works_ahead.then(Strides::default),
             neighbour_reads: NeighbourReads::new(Arc::clone(&space), protocol.spaces().clone()),
             files: FileService::new(space.rank, conduit.ranks(), conduit.message_bytes_max()),
             conduit,

@@ -1,7 +1,7 @@
 //! Read-ahead of blocks for small operations at equal distances ([`Strides`]).
 //!
-//! Such blocks are read together, into the block cache of their home. For another home a request of a byte does it.
-//! A faulting thread may have a small stack, so this is out of line.
+//! Such blocks are read together, into the block cache of their home. A neighbour's home is asked for a byte of each, if no
+//! rank holds its page. Homes on other hosts are not asked: there a held page might move for it. A faulting thread may have a small stack, so this is out of line.
 
 #[cfg(doc)]
 use vgasnet_protocol::strides::Strides;
@@ -17,6 +17,9 @@ use vgasnet_storage::BLOCK_BYTES;
 /// Maximum blocks of a place that are read ahead. The first ones hide the time of the others.
 const BLOCKS_MAX: u64 = 4;
 
+/// With as many small operations at other ranks in flight no block is asked for ahead of others.
+const SHIPPED_MAX: usize = 32;
+
 /// A stream with more places in a page reads none ahead: soon its pages move, and are then read ahead as a whole.
 const PLACES_OF_PAGE_MAX: u64 = 48;
 
@@ -29,7 +32,8 @@ impl Engine {
             return;
         }
         let start = u64::from(piece.page.index) * page_bytes + piece.offset_bytes as u64;
-        let Some(places) = self.strides.on_access(space, start) else { return };
+        let places = self.strides.as_mut().and_then(|strides| strides.on_access(space, start));
+        let Some(places) = places else { return };
         if places.stride_bytes() * PLACES_OF_PAGE_MAX < page_bytes {
             return;
         }
@@ -51,7 +55,7 @@ impl Engine {
         let part = Part { piece, copy: Copy::ReadAhead, completion: Completion::Nobody };
         let home = self.protocol.spaces().home(page);
         if home != self.space.rank {
-            if !self.neighbour_reads.has_block(&piece, home) {
+            if self.bytes.shipped() < SHIPPED_MAX && self.neighbour_reads.lacks_block(&piece, home) {
                 stats::count(Row::BlockAhead);
                 self.bytes.ship(home, part);
             }
