@@ -385,6 +385,7 @@ fn the_static_library_does_as_well() {
     run(&linked("signals"), &["before", "masked"], setup).expect(0);
     run(&linked("signals"), &["after", "plain"], setup).expect(0);
     run(&linked("masks"), &["threads"], setup).expect(0);
+    run(&linked("fork_handlers"), &[], setup).expect(0);
 }
 
 fn available_memory_bytes() -> u64 {

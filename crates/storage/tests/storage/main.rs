@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 use support::{Pages, each_owned, each_storage, is_readable, settle};
 use vgasnet_settings::{IoDirection, IoFault};
-use vgasnet_storage::{Busy, Faulty, FileSlot, IoOperation, MemoryStorage, Storage};
+use vgasnet_storage::{Busy, Faulty, FileSlot, IoOperation, MemoryStorage, SharedFile, Storage};
 
 const PAGE_BYTES: usize = 64 << 10;
 const DEPTH: usize = 16;
@@ -82,6 +82,36 @@ fn threads_read_side_by_side_with_blocking_calls() {
         });
         assert!((0..COUNT).all(|page| back.holds(page, page as u64)) && back.is_zero(COUNT));
         assert_eq!(storage.in_flight(), 0, "they do not count");
+    });
+}
+
+#[test]
+fn other_processes_find_the_backing_file_by_its_description() {
+    const COUNT: usize = 4;
+    each_storage((COUNT * PAGE_BYTES) as u64, DEPTH, |storage| {
+        let Some(shared) = storage.reader(FileSlot::BACKING).and_then(|reader| reader.shared()) else { return };
+        let places: Vec<_> = (0..COUNT).map(|page| ((page * PAGE_BYTES) as u64, page)).collect();
+        let (mut pages, mut back) = (Pages::new(COUNT, PAGE_BYTES), Pages::new(COUNT, PAGE_BYTES));
+        (0..COUNT).for_each(|page| pages.fill(page, page as u64));
+        run(storage, IoDirection::Write, &mut pages, &places);
+        let described = SharedFile::from_numbers(shared.to_numbers());
+        assert_eq!(described, shared);
+        let opened = described.open().expect("a file of this process");
+        for page in 0..COUNT {
+            let read = back.operation(IoDirection::Read, (page * PAGE_BYTES) as u64, page);
+            // SAFETY: the page is this read's.
+            unsafe { opened.read(&read) }.expect("inside the file");
+        }
+        assert!((0..COUNT).all(|page| back.holds(page, page as u64)));
+        // Another file by this description is refused before it is opened.
+        let mut numbers = shared.to_numbers();
+        numbers[3] += 1;
+        assert_eq!(
+            SharedFile::from_numbers(numbers).open().err().and_then(|error| error.raw_os_error()),
+            Some(libc::ESTALE)
+        );
+        numbers[0] = u64::from(u32::MAX);
+        assert!(SharedFile::from_numbers(numbers).open().is_err(), "there is no such process");
     });
 }
 
