@@ -84,7 +84,7 @@ impl NeighbourReads {
 
     /// The index of a home's pool, and its memory, if it is mapped here.
     fn memory(&self, home: Rank) -> Option<(usize, &RankMemory)> {
-        let pool = self.space.memories.iter().position(|(rank, _)| rank == home.index())?;
+        let pool = self.space.memories.find(home.index())?;
         Some((pool, self.space.pool(pool).1))
     }
 

@@ -21,18 +21,23 @@ impl Memories {
     /// The memory of a rank, if it is mapped here.
     #[inline]
     pub fn get(&self, rank: usize) -> Option<&RankMemory> {
+        self.find(rank).map(|pool| &self.mapped[pool].1)
+    }
+
+    /// The pool of a rank, if it is mapped here.
+    #[inline]
+    pub fn find(&self, rank: usize) -> Option<usize> {
         // Ranks of a host are usually consecutive.
         let guess = rank.wrapping_sub(self.first as usize);
         match self.mapped.get(guess) {
-            Some((at, memory)) if *at as usize == rank => Some(memory),
+            Some((at, _)) if *at as usize == rank => Some(guess),
             _ => self.search(rank),
         }
     }
 
     #[cold]
-    fn search(&self, rank: usize) -> Option<&RankMemory> {
-        let at = self.mapped.binary_search_by_key(&rank, |(rank, _)| *rank as usize).ok()?;
-        Some(&self.mapped[at].1)
+    fn search(&self, rank: usize) -> Option<usize> {
+        self.mapped.binary_search_by_key(&rank, |(rank, _)| *rank as usize).ok()
     }
 
     /// Number of pools.

@@ -1,7 +1,8 @@
 //! Read-ahead of blocks for small operations at equal distances ([`Strides`]).
 //!
-//! Such blocks are read together, into the block cache of their home. A neighbour's home is asked for a byte of each, if no
-//! rank holds its page. Homes on other hosts are not asked: there a held page might move for it. A faulting thread may have a small stack, so this is out of line.
+//! Such blocks are read together, into the block cache of their home. A neighbour's home is asked for a byte of each, if
+//! no rank holds its page. Homes on other hosts are not asked: there a held page might move for it. A faulting thread may
+//! have a small stack, so this is out of line.
 
 #[cfg(doc)]
 use vgasnet_protocol::strides::Strides;
