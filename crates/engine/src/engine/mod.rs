@@ -34,7 +34,7 @@ use crate::waiting::Waiting;
 use crate::work::Work;
 use std::sync::Arc;
 use vgasnet_conduit::Conduit;
-use vgasnet_memory::{AddressSpace, Frames, Piece};
+use vgasnet_memory::{AddressSpace, Frames};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Event, PageId, Protocol};
 use vgasnet_protocol::replacement::PolicyKind;
@@ -233,29 +233,25 @@ impl Engine {
     #[inline(never)]
     pub fn submit_or_read(&mut self, part: Part) -> Option<ThreadRead> {
         let (piece, blocks_to_read) = (part.piece, self.storage.blocks_to_read());
-        match self.ship_or_keep(part) {
-            Kept::Nothing => {}
+        let is_in_blocks = match self.ship_or_keep(part) {
+            Kept::Nothing => true,
             Kept::ToFetch(part) => {
                 self.fetch_for(part);
-                return self.take_read(&piece, blocks_to_read);
+                false
             }
             Kept::ToShip(part, home) if self.neighbour_reads.may_read(&part, home) => {
                 self.read_ahead_of(&piece);
                 return Some(ThreadRead::Neighbour(self.neighbour_reads.read(part, home)));
             }
-            Kept::ToShip(part, home) => self.bytes.ship(home, part),
-        }
-        let read = self.take_read(&piece, blocks_to_read);
-        self.read_ahead_of(&piece);
-        if read.is_some() {
-            self.storage.advance(self.queue.todo());
-        }
-        read
-    }
-
-    /// Takes the read of a part's page, or of the only block that was added to `blocks_to_read` others.
-    fn take_read(&mut self, piece: &Piece, blocks_to_read: usize) -> Option<ThreadRead> {
+            Kept::ToShip(part, home) => {
+                self.bytes.ship(home, part);
+                true
+            }
+        };
         let read = self.storage.take_read(piece.page).or_else(|| self.storage.take_block_read(blocks_to_read));
+        if is_in_blocks {
+            self.read_ahead_of(&piece);
+        }
         if read.is_some() {
             // Other operations started by the part must not wait for the read.
             self.storage.advance(self.queue.todo());
