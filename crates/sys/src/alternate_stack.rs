@@ -103,6 +103,7 @@ fn registered() -> libc::stack_t {
 }
 
 /// This thread's stack of the library, for the kernel, if it has one.
+#[cfg(not(asan))]
 pub(super) fn own_if_any() -> Option<libc::stack_t> {
     OWN.get().map(Stack::described)
 }

@@ -58,7 +58,7 @@ fn exchange(new: Option<libc::stack_t>) -> Result<libc::stack_t, c_int> {
     Ok(of_client)
 }
 
-#[cfg(all(test, not(asan)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::alternate_stack::STACK_BYTES;

@@ -88,6 +88,7 @@ pub const NAMES: &[&CStr] = &[
     c"sendmsg",
     c"sendto",
     c"sigaction",
+    #[cfg(not(asan))]
     c"sigaltstack",
     c"sigblock",
     c"sighold",

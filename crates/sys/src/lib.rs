@@ -6,6 +6,8 @@ mod cancellation;
 pub mod children;
 mod client_calls;
 pub mod client_signals;
+// AddressSanitizer sets and removes stacks of threads whose instrumented code it no longer serves.
+#[cfg(not(asan))]
 mod client_stacks;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod copy_guard;

@@ -16,7 +16,5 @@ int main(int argc, char **argv) {
         if (fgets(line, sizeof line, file) == NULL) line[0] = 0;
         fclose(file);
     }
-    fputs(line, stdout);
-    fflush(stdout);
     MPI_Abort(MPI_COMM_WORLD, 7);
 }
