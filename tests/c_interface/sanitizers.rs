@@ -24,10 +24,13 @@ const ADDRESSES: Checker = Checker {
     variable: "ASAN_OPTIONS",
     options: "detect_leaks=0",
     exceptions: &[
+        ("behind", "its main function calls one of another program"),
         ("cancellation", "a thread that is cancelled leaves its stack poisoned, where the checker itself stumbles"),
         ("dlopened_plugin", "it is no program; dlopened loads it"),
+        ("ex_locales", "its tasks have their stacks in the segment, which the checkers take for data"),
         ("ex_secure", "it is run as another user, by no launcher"),
         ("malloc_faults", "it sets the C library's malloc, in whose place there is another"),
+        ("stacks", "its stacks lie in the segment, which the checkers take for data"),
     ],
 };
 
@@ -36,26 +39,31 @@ const THREADS: Checker = Checker {
     variable: "TSAN_OPTIONS",
     options: "ignore_noninstrumented_modules=1:atexit_sleep_ms=0",
     exceptions: &[
+        ("behind", "its main function calls one of another program"),
         ("collectives", "threads reduce one after the other, in an order that the library makes unseen"),
         ("dlopened_plugin", "it is no program; dlopened loads it"),
+        ("ex_locales", "its tasks have their stacks in the segment, which the checkers take for data"),
         ("ex_secure", "it is run as another user, by no launcher"),
+        ("fork_handlers", "a forked child starts a thread, which the checker does not allow"),
         ("interrupted_copies", "handlers run late, and never in a copy that stands still"),
         ("interrupts", "handlers run late, also where the library has a lock, and use the segment there"),
         ("jumps", "handlers run late, and never in its loop of loads and stores, which they are to leave"),
+        ("locks", "it does not see that locks in the segment order threads: the library waits for them"),
         ("malloc_faults", "it sets the C library's malloc, in whose place there is another"),
         ("sockets", "a thread is cancelled in a call, and the checker takes it to be there still"),
+        ("stacks", "its stacks lie in the segment, which the checkers take for data"),
         ("waits", "handlers run late, and never in a load that waits"),
     ],
 };
 
 /// Programs that inspect the handling of SIGSEGV. The checkers install a handler for all others.
-const LOOK_AT_SIGSEGV: [&str; 3] = ["forks", "raised_copies", "signals"];
+const LOOK_AT_SIGSEGV: [&str; 4] = ["copied_blocks", "forks", "raised_copies", "signals"];
 
 /// Programs that inspect statistics.
 const LOOK_AT_STATISTICS: [&str; 3] = ["blocks", "loans", "stats"];
 
 /// Arguments of programs.
-const ARGUMENTS: [(&str, &[&str]); 31] = [
+const ARGUMENTS: [(&str, &[&str]); 32] = [
     ("blocks", &["puts"]),
     ("disk", &["ticks"]),
     ("ex_bad", &["category"]),
@@ -72,6 +80,7 @@ const ARGUMENTS: [(&str, &[&str]); 31] = [
     ("interrupted_copies", &["put"]),
     ("interrupts", &["none", "none"]),
     ("job", &["answers"]),
+    ("locks", &["mutexes"]),
     ("masks", &["threads"]),
     ("partly", &["all"]),
     ("raised_copies", &["returns", "get"]),
@@ -166,7 +175,7 @@ impl Checker {
             (compiled(name, self.sanitizers, None), args)
         };
         let args: Vec<_> = args.iter().map(String::as_str).collect();
-        let own = if LOOK_AT_SIGSEGV.contains(&name) { ":handle_segv=0" } else { "" };
+        let own = if LOOK_AT_SIGSEGV.contains(&name) { ":handle_segv=0:handle_sigbus=0" } else { "" };
         let options = format!("{}{own}", self.options);
         let statistics = if LOOK_AT_STATISTICS.contains(&name) { "1" } else { "0" };
         let ended = run_with(&program, &args, SETUP, &[(self.variable, &options), ("VGASNET_STATS", statistics)]);
