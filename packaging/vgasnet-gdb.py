@@ -1,7 +1,7 @@
 """gdb support for programs that use vgasnet; docs/how-to/debugging.md describes how to load and use it.
 
-A load or store of a page not mapped in the segment raises SIGSEGV. The library handles the signal, so gdb is set to pass it
-on. To gdb unmapped pages look like zeros. The commands here read them in the pool, or have the library fetch them.
+A load or store of a page not mapped in the segment raises SIGSEGV or SIGBUS. The library handles it, so gdb is set to pass it
+on. gdb itself cannot read unmapped pages, or finds zeros. The commands here read them in the pool, or have the library fetch them.
 """
 
 import struct
@@ -295,7 +295,7 @@ def ranges(numbers):
 
 
 class WildAccess(gdb.Breakpoint):
-    """Stops at a faulting load or store not handled by the library: SIGSEGV itself does not stop."""
+    """Stops at a faulting load or store not handled by the library: SIGSEGV and SIGBUS themselves do not stop."""
 
     all = []
 
@@ -325,7 +325,7 @@ def stop_at_wild_accesses(_=None):
 
 
 def set_up():
-    gdb.execute("handle SIGSEGV nostop noprint pass", to_string=True)
+    gdb.execute("handle SIGSEGV SIGBUS nostop noprint pass", to_string=True)
     for command in (Vgasnet, Read, Print, Pages):
         command()
     stop_at_wild_accesses()

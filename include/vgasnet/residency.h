@@ -2,20 +2,20 @@
  * vgasnet: loads and stores, pins, advice.
  *
  * A rank reads and writes its own segment through pointers, in any thread, while other ranks get from it and put to it.
- * The first access to a page that is not mapped raises SIGSEGV. The library handles it: it fetches the page and maps
- * it, and the access goes on. The page takes a frame of the pool.
+ * The first access to a page that is not mapped raises SIGSEGV or SIGBUS. The library handles it: it fetches the page and
+ * maps it, and the access goes on. The page takes a frame of the pool.
  *
  * Other ranks see stores like operations that are complete at once, and loads see their puts so, too. Atomic
  * instructions are atomic among the threads of the rank; against gets and puts, single bytes are.
  *
- * Signals. The library handles SIGSEGV, and SIGTRAP for single steps, from vgasnet_attach on. Handlers that the client
- * installs before or after that, by sigaction or signal, get every fault outside the segment. SIGSEGV, SIGBUS, SIGILL,
- * SIGFPE and SIGTRAP are never blocked: sigprocmask, pthread_sigmask and their kin ignore them in a set. Callbacks of
- * timers and queues (SIGEV_THREAD) begin with them blocked and unblock SIGSEGV first. Stacks may lie in a segment
- * (docs/reference/programs.md); the program's code may not. A handler of SIGSEGV that is installed by a bare system call takes the place
- * of the library's. In a program that loads the library by dlopen, the next barrier puts the library's back in front of it.
+ * Signals. The library handles SIGSEGV and SIGBUS, and SIGTRAP for single steps, from vgasnet_attach on. Handlers that
+ * the client installs before or after that, by sigaction or signal, get every fault outside the segment. SIGSEGV, SIGBUS,
+ * SIGILL, SIGFPE and SIGTRAP are never blocked: sigprocmask, pthread_sigmask and their kin ignore them in a set. Callbacks
+ * of timers and queues (SIGEV_THREAD) begin with them blocked and unblock SIGSEGV first. Stacks may lie in a
+ * segment (docs/reference/programs.md); the program's code may not. A handler of these signals that is installed by a bare
+ * system call takes the place of the library's. In a program that loads the library by dlopen, the next barrier puts the library's back in front of it.
  *
- * System calls do not raise SIGSEGV: where the kernel meets a page that is not mapped, a call fails with EFAULT or
+ * System calls raise neither: where the kernel meets a page that is not mapped, a call fails with EFAULT or
  * stops. The library interposes read, write, pread, pwrite, readv, writev and their kin, send, recv and their
  * kin, fread, fwrite, fputs and puts: they take segment addresses of any length, also more than the pool. Long ones are
  * carried out in pieces of at least 1 MiB, so that two that append to one file may mix; datagrams are never split. Calls

@@ -113,7 +113,7 @@ typedef struct {
     uint64_t block_hits; /* the part of them with blocks in memory */
     uint64_t block_reads; /* blocks of 4 KiB read from the backing file */
     uint64_t block_writes; /* blocks of 4 KiB written to it */
-    uint64_t fault_block; /* loads and stores with a block of 4 KiB mapped, as no pool had their page */
+    uint64_t fault_block; /* loads and stores with a block of 4 KiB mapped or copied, as no pool had their page */
     vgasnet_stats_times_t block_wait; /* small operations, loads and stores waiting until their blocks were read, or
      * had room */
     uint64_t block_frames; /* frames of the pool given to blocks of the backing file, as blocks were read and pages
@@ -157,6 +157,8 @@ typedef struct {
      * blocks or file */
     uint64_t block_ahead; /* blocks asked for ahead of small operations at equal distances; those of own pages are
      * also among blocks read */
+    uint64_t fault_copied; /* of the loads with a block of 4 KiB, those that got a copy of it, which is dropped when
+     * there are too many */
 } vgasnet_stats_t;
 
 /**

@@ -81,7 +81,8 @@ pub fn install(view: Arc<SegmentView>, driver: Arc<Driver>, guard_end: usize) ->
     assert!(before.is_null(), "a rank has one segment");
     STATE.wipe(forget_state);
     STATE.store(state, Ordering::Release);
-    const HANDLERS: [(c_int, Handler); 2] = [(libc::SIGSEGV, on_segv), (libc::SIGTRAP, on_trap)];
+    const HANDLERS: [(c_int, Handler); 3] =
+        [(libc::SIGSEGV, on_fault_signal), (libc::SIGBUS, on_fault_signal), (libc::SIGTRAP, on_trap)];
     alternate_stack::prepare();
     call_before_handlers(on_client_handler);
     install_handlers(&HANDLERS, on_synchronous)?;
@@ -101,19 +102,22 @@ fn state_of_parent() -> Option<&'static FaultState> {
     unsafe { STATE_OF_RANK.load(Ordering::Acquire).as_ref() }.filter(|_| is_child)
 }
 
-/// The handler of SIGSEGV.
+/// The handler of SIGSEGV and SIGBUS. SIGBUS is raised where blocks of a page are copied to the segment.
 ///
 /// # Safety
 /// Called by the kernel, with the siginfo and the ucontext of `signal`.
-unsafe extern "C" fn on_segv(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+unsafe extern "C" fn on_fault_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     keep_errno(|| {
         // SAFETY: `info` is the siginfo of this handler from the kernel; a fault's has an address.
         let (code, address) = unsafe { ((*info).si_code, (*info).si_addr().addr()) };
-        let is_fault = code > 0 && code != libc::SI_KERNEL;
+        let is_fault = match signal {
+            libc::SIGBUS => code == libc::BUS_ADRERR,
+            _ => code > 0 && code != libc::SI_KERNEL,
+        };
         match state().filter(|state| is_fault && state.covers(address)) {
             Some(state) => {
-                // SAFETY: `info` and `context` are this SIGSEGV handler's, from the kernel.
-                let fault = AssertUnwindSafe(|| unsafe { state.on_fault(address, info, context) });
+                // SAFETY: `info` and `context` are this handler's, from the kernel.
+                let fault = AssertUnwindSafe(|| unsafe { state.on_fault(signal, address, info, context) });
                 if catch_unwind(fault).is_err() {
                     state.driver.fail("load or store", &UserError::of_panic());
                 }
@@ -185,12 +189,12 @@ fn count_miss(access: Access) {
 /// The access of the interrupted instruction, if the processor reports it.
 ///
 /// # Safety
-/// `context` is the ucontext of a handler of SIGSEGV.
+/// `context` is the ucontext of a handler of a fault.
 #[cfg(target_arch = "x86_64")]
 unsafe fn access_of(context: *mut c_void) -> Option<Access> {
     /// The bit for a write in the error code of a page fault (Intel SDM, volume 3, 4.7).
     const WRITE: i64 = 2;
-    // SAFETY: `context` is a ucontext, and after a SIGSEGV this register has the error code.
+    // SAFETY: `context` is a ucontext, and after a fault this register has the error code.
     let error = unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_ERR as usize] };
     Some(if error & WRITE != 0 { Access::Write } else { Access::Read })
 }
@@ -198,7 +202,7 @@ unsafe fn access_of(context: *mut c_void) -> Option<Access> {
 /// The access of the interrupted instruction, if the kernel reports it.
 ///
 /// # Safety
-/// `context` is the ucontext of a handler of SIGSEGV.
+/// `context` is the ucontext of a handler of a fault.
 #[cfg(target_arch = "aarch64")]
 unsafe fn access_of(context: *mut c_void) -> Option<Access> {
     /// Behind the fault's address, 31 registers, sp, pc and pstate, aligned to 16.
@@ -237,21 +241,21 @@ impl FaultState {
     /// Handles a load or store at `address`, in the segment or behind it.
     ///
     /// # Safety
-    /// `info` and `context` are the calling SIGSEGV handler's, from the kernel.
-    unsafe fn on_fault(&self, address: usize, info: *mut libc::siginfo_t, context: *mut c_void) {
+    /// `info` and `context` are the calling handler's for `signal`, from the kernel.
+    unsafe fn on_fault(&self, signal: c_int, address: usize, info: *mut libc::siginfo_t, context: *mut c_void) {
         if !self.view.segment().overlaps(address, 1) {
             let why = match self.view.segment().size_bytes {
                 0 => "the segment is not attached yet; attach it first",
                 _ => "it is behind the segment's end; stay inside, or attach a larger segment",
             };
             self.say(address, why);
-            // SAFETY: `info` and `context` are the SIGSEGV handler's, from the kernel.
-            return unsafe { chain(libc::SIGSEGV, info, context) };
+            // SAFETY: `info` and `context` are the handler's, from the kernel.
+            return unsafe { chain(signal, info, context) };
         }
-        // SAFETY: `context` is the ucontext of the handler of SIGSEGV.
+        // SAFETY: `context` is the ucontext of the handler of the fault.
         unsafe { note_stack(context) };
         let index = self.view.index_of(address);
-        // SAFETY: `context` is the ucontext of the handler of SIGSEGV.
+        // SAFETY: `context` is the ucontext of the handler of the fault.
         let told = unsafe { access_of(context) };
         let access = told.unwrap_or_else(|| self.view.more_than_mapped(index));
         let accessed = self.view.access(index, access);
@@ -268,13 +272,14 @@ impl FaultState {
             // An open page is unpinned at once; if it is lost before the instruction, the instruction misses it. But if
             // others were unmapped to make room, the page stays pinned: the instruction might need the others, too.
             PageAccess::Pinned { crowded: false, .. } if !single_step::is_in_flight() => self.unpin(index),
-            // SAFETY: `context` is the ucontext of the handler of SIGSEGV.
+            // SAFETY: `context` is the ucontext of the handler of the fault.
             PageAccess::Pinned { .. } => unsafe { self.keep(index, context) },
-            // SAFETY: `context` is the ucontext of the handler of SIGSEGV.
+            // SAFETY: `context` is the ucontext of the handler of the fault.
             PageAccess::Missed => unsafe { self.on_miss((address, access), told.is_some(), context) },
             PageAccess::Refused(_) => {
                 self.unpin(index);
                 self.refuse(
+                    signal,
                     address,
                     "the system has no more mappings for this process; raise vm.max_map_count and ulimit -v",
                 );
@@ -377,6 +382,7 @@ impl FaultState {
         place.wait(Some(LOOK_EVERY), || {
             if watch.is_stuck(self.driver.conduit().call_under_way()) && !IS_SAID.swap(true, Ordering::Relaxed) {
                 self.refuse(
+                    libc::SIGSEGV,
                     address,
                     "the page comes by MPI, which waits for this access itself; copy to ordinary memory by vgasnet_get, \
                      and give MPI that",
@@ -420,10 +426,10 @@ impl FaultState {
         self.driver.unpin_own(index);
     }
 
-    /// Reports an invalid access, and lets it end the process by SIGSEGV.
-    fn refuse(&self, address: usize, why: &str) {
+    /// Reports an invalid access, and lets it end the process by the signal that it has raised.
+    fn refuse(&self, signal: c_int, address: usize, why: &str) {
         self.say(address, why);
-        take_default(libc::SIGSEGV, false);
+        take_default(signal, false);
     }
 
     fn say(&self, address: usize, why: &str) {

@@ -8,13 +8,14 @@ use crate::fault;
 use crate::files::Files;
 use crate::ops::{CopySettings, Ops};
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::thread;
 use vgasnet_conduit::Conduit;
 use vgasnet_engine::request::Completions;
 use vgasnet_engine::{self as engine, CallerWork, Driver, Engine, EngineOptions, Fail, Optimisations, StorageServer};
 use vgasnet_memory::{
-    AddressSpace, BlockMapper, Loans, MappingRoom, PageMapper, RemapMapper, Segment, SegmentView, Segments, Shape,
-    all_frames, block_frames, guard_end, memories, staging_frames,
+    AddressSpace, BlockMapper, Loans, MappingRoom, PageMapper, READ_COPIES_MIN, ReadCopies, RemapMapper, Segment,
+    SegmentView, Segments, Shape, all_frames, block_frames, guard_end, memories, offers_copies, staging_frames,
 };
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::FrameId;
@@ -168,9 +169,39 @@ fn blocks_of(own: Shape, page_bytes: usize) -> (FrameId, usize) {
     (FrameId(first), block_frames(own.frames, page_bytes) as usize * page_bytes / BLOCK_BYTES)
 }
 
-/// Whether mapping a block may pay for a load or store of a page on the disk: two blocks cost no more than the page.
-fn pays_to_map_blocks(page_bytes: usize) -> bool {
-    2 * (REQUEST_BYTES + BLOCK_BYTES as u64) <= REQUEST_BYTES + page_bytes as u64
+/// Copies of blocks for loads take one byte for this many of the pool, and at most so many.
+const READ_COPIES_PART: usize = 16;
+const READ_COPIES_BYTES_MAX: usize = 64 << 20;
+
+/// Maximum number of copies of blocks at a rank.
+fn read_copies(own: Shape, page_bytes: usize) -> usize {
+    (own.frames as usize * page_bytes / READ_COPIES_PART).min(READ_COPIES_BYTES_MAX) / BLOCK_BYTES
+}
+
+/// Starts a thread with a descriptor for the copies, in case the program closes all that it finds.
+fn keep_descriptor(copies: Arc<ReadCopies>) -> Result<(), UserError> {
+    let (tell, told) = mpsc::channel();
+    start_thread("vgasnet-copies", move || {
+        copies.keep_descriptor();
+        let _ = tell.send(());
+        loop {
+            thread::park();
+        }
+    })?;
+    // It fails only if the thread has ended, and that thread does not end.
+    let _ = told.recv();
+    Ok(())
+}
+
+/// A copy of a block costs less than a page of this size.
+const COPIED_PAGE_BYTES_MIN: usize = 32 << 10;
+
+/// Whether mapping a block may pay for a load or store of a page on the disk: two blocks cost no more than the page. Copies
+/// pay for pages of several blocks.
+fn pays_to_map_blocks(own: Shape, page_bytes: usize) -> bool {
+    let is_cheap = 2 * (REQUEST_BYTES + BLOCK_BYTES as u64) <= REQUEST_BYTES + page_bytes as u64;
+    let has_copies = || read_copies(own, page_bytes) >= READ_COPIES_MIN && offers_copies();
+    is_cheap || page_bytes >= COPIED_PAGE_BYTES_MIN && has_copies()
 }
 
 /// A mapper of blocks, and the maximum number it may map.
@@ -199,7 +230,7 @@ fn open_view(
         mapper.ok().map(|mapper| Box::new(mapper) as Box<dyn PageMapper>)
     });
     // Whole pages are mapped if the system cannot map blocks, or if the blocks are at another rank.
-    let has_blocks = config.caching.ships && !config.caching.cyclic_homes && pays_to_map_blocks(page_bytes);
+    let has_blocks = config.caching.ships && !config.caching.cyclic_homes && pays_to_map_blocks(own, page_bytes);
     let block_mapper = mapper.of_blocks().filter(|_| has_blocks);
     let all_blocks = all_frames(frames, page_bytes) as usize * (page_bytes / BLOCK_BYTES);
     let wanted = block_mapper.as_ref().map_or(0, |_| u32::try_from(all_blocks).unwrap_or(u32::MAX));
@@ -208,7 +239,16 @@ fn open_view(
     let loans = Loans::new(Arc::clone(conduit), lenders, frames, room.loans_max);
     let view =
         SegmentView::new(space.rank, Arc::clone(&space.segments), space.own, frames, Box::new(mapper), room.areas_max);
-    let block_mapper = block_mapper.map(|mapper| (Box::new(mapper) as Box<dyn BlockMapper>, room.blocks_max()));
+    let block_mapper = block_mapper.map(|mapper| {
+        // Stores map blocks, and pages without access lie between those with copies.
+        let half = room.blocks_max() / 2;
+        let most = if mapper.use_copies(read_copies(own, page_bytes), half) { half } else { room.blocks_max() };
+        (mapper, most)
+    });
+    if let Some(copies) = block_mapper.as_ref().and_then(|(mapper, _)| mapper.copies()) {
+        keep_descriptor(copies)?;
+    }
+    let block_mapper = block_mapper.map(|(mapper, most)| (Box::new(mapper) as Box<dyn BlockMapper>, most));
     Ok((Some(Arc::new(view.with_loans(loans))), block_mapper))
 }
 
@@ -251,7 +291,7 @@ fn put_interposed_in_place(rank: Rank) {
     if rank.0 == 0 {
         say(&format!(
             "rank {rank}: {ATTACH}: warning: loaded by dlopen, the library does not see which signal handlers the program \
-             installs; loads and stores in segments fail once it handles SIGSEGV; start it with LD_PRELOAD={}",
+             installs; loads and stores in segments fail once it handles SIGSEGV or SIGBUS; start it with LD_PRELOAD={}",
             path.display()
         ));
     }

@@ -237,6 +237,19 @@ fn small_gets_of_neighbours_pages_beside_their_writers() {
 }
 
 #[test]
+fn copies_of_blocks_are_never_old() {
+    let setups = [
+        pages_of(4096, 1, 6, true, true),
+        pages_of(256, 2, 16, true, true),
+        pages_of(64, 3, 64, true, true),
+        pages_of(16, 2, 256, true, false),
+    ];
+    run_in("copied_blocks", setups);
+    run_each("copied_blocks", &["refused"], [(pages_of(256, 2, 16, true, true), Some(("VGASNET_STATS", "1")))]);
+    run_each("copied_blocks", &["counted"], [(pages_of(64, 2, 64, true, true), Some(("VGASNET_STATS", "1")))]);
+}
+
+#[test]
 fn loads_and_stores_of_blocks_of_large_pages() {
     let setups = [
         pages_of(4096, 1, 4, true, true),

@@ -24,6 +24,7 @@ impl Job {
             self.check_dirty_of_files(rank);
             self.check_mapped(rank);
             self.check_mapped_blocks(rank);
+            self.check_copied_blocks(rank);
         }
         self.check_lent();
         self.check_directories();

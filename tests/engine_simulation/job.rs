@@ -105,6 +105,7 @@ pub enum Task {
         job: usize,
         part: Part,
         failed: Option<Cause>,
+        is_copied: bool,
     },
     /// Failed parts of a file.
     Fail(Vec<Part>, Cause),
@@ -351,9 +352,11 @@ impl Job {
         let node = &mut self.nodes[rank];
         match task {
             Task::Blocks(BlockCopies { job, part, failed: Some(cause), .. }) => {
-                Some(Task::EndBlocks { job, part, failed: Some(cause) })
+                Some(Task::EndBlocks { job, part, failed: Some(cause), is_copied: false })
             }
-            Task::Blocks(BlockCopies { job, part, places, failed: None }) => {
+            Task::Blocks(copies) => {
+                let is_copied = copies.copy_into_segment();
+                let BlockCopies { job, part, places, .. } = copies;
                 self.seen.in_blocks += 1;
                 self.files.note_blocks(&part);
                 for place in &places {
@@ -363,10 +366,10 @@ impl Job {
                 }
                 // SAFETY: the part's memory is as long as its piece.
                 unsafe { self.model.note(&part.copy, &part.piece) };
-                Some(Task::EndBlocks { job, part, failed: None })
+                Some(Task::EndBlocks { job, part, failed: None, is_copied })
             }
-            Task::EndBlocks { job, part, failed } => {
-                node.engine.end_on_blocks(job);
+            Task::EndBlocks { job, part, failed, is_copied } => {
+                node.engine.end_on_blocks(job, is_copied);
                 if let Some(cause) = failed {
                     return Some(Task::Fail(vec![part], cause));
                 }

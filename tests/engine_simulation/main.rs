@@ -12,6 +12,7 @@ mod busy;
 mod check;
 mod cleaning;
 mod client;
+mod copies;
 mod crowd;
 mod directed;
 mod disk;

@@ -1,8 +1,9 @@
 //! A page mapper without memory, which records its mappings.
 
+use crate::copies::{Copies, CopiesTwin};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
-use vgasnet_memory::{BlockMapper, MAPPED_BLOCK_BYTES, PageMapper, RankMemory};
+use vgasnet_memory::{BlockCopier, BlockMapper, MAPPED_BLOCK_BYTES, PageMapper, RankMemory};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 
@@ -15,6 +16,8 @@ pub struct Settings {
     pub room: usize,
     /// Blocks mapped at a time. 0 means no blocks.
     pub blocks_max: u32,
+    /// Copies of blocks at a time. 0 means that all are mapped.
+    pub copies_max: usize,
     /// The processor has single steps: a page stays pinned until its instruction has finished.
     pub steps: bool,
     /// The processor reports whether a load or a store has faulted. Processors with single steps do.
@@ -23,8 +26,14 @@ pub struct Settings {
 
 impl Settings {
     /// Mappers without limits.
-    pub const WIDE: Settings =
-        Settings { areas_max: u32::MAX, room: usize::MAX, blocks_max: u32::MAX, steps: true, tells: true };
+    pub const WIDE: Settings = Settings {
+        areas_max: u32::MAX,
+        room: usize::MAX,
+        blocks_max: u32::MAX,
+        copies_max: 0,
+        steps: true,
+        tells: true,
+    };
 }
 
 /// The frame and rights of a mapped page of the segment.
@@ -54,12 +63,13 @@ struct Inner {
 }
 
 #[derive(Default)]
-struct State {
+pub struct State {
     pages: BTreeMap<u32, Mapping>,
     /// By page, the neighbour and its frame.
     lent: BTreeMap<u32, (Rank, FrameId)>,
     /// By page and block.
     blocks: BTreeMap<(u32, u32), MappedBlock>,
+    pub copies: Copies,
     /// Blocks made read-only, and pages with all blocks unmapped.
     protected: u64,
     emptied: u64,
@@ -80,7 +90,9 @@ impl Mapper {
 
     /// Whether a load or store at a byte of page `index` succeeds without a fault.
     pub fn reaches(&self, index: u32, offset_bytes: usize, access: Access) -> bool {
-        self.allows(index, access) || self.block_at(index, offset_bytes).is_some_and(|block| block.access >= access)
+        let is_copied = access == Access::Read && self.copy_at(index, offset_bytes).is_some();
+        let is_in_block = self.block_at(index, offset_bytes).is_some_and(|block| block.access >= access);
+        is_copied || is_in_block || self.allows(index, access)
     }
 
     /// The block for a load or store at a byte of page `index`.
@@ -140,7 +152,11 @@ impl Mapper {
         self.state().unmapped
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub fn settings(&self) -> Settings {
+        self.0.settings
+    }
+
+    pub fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().expect("nobody panics with the mapper locked, but to fail the test")
     }
 
@@ -166,6 +182,18 @@ impl State {
     fn assert_without_blocks(&self, index: u32) {
         let mut blocks = self.blocks.range((index, 0)..(index + 1, 0));
         assert_eq!(blocks.next(), None, "page {index} is mapped, and a block of it");
+        self.copies.assert_without(index);
+    }
+
+    /// Nothing is mapped in the place of a page.
+    pub fn assert_unmapped(&self, index: u32) {
+        self.assert_without_blocks(index);
+        assert!(!self.pages.contains_key(&index) && !self.lent.contains_key(&index), "page {index} is mapped");
+    }
+
+    /// Whether something is mapped in the place of a block.
+    pub fn maps_part_of(&self, index: u32, block: u32) -> bool {
+        self.pages.contains_key(&index) || self.lent.contains_key(&index) || self.blocks.contains_key(&(index, block))
     }
 
     /// The system's mappings besides the first one, once this page is mapped, too.
@@ -221,6 +249,7 @@ impl vgasnet_memory::PageMapper for Mapper {
         assert_eq!(state.pages.remove(&index), Some(Mapping { frame, access }), "page {index} is unmapped as another");
         assert!(!self.is_pinned(index), "page {index} is unmapped while it is pinned");
         state.unmapped += 1;
+        state.copies.cover(index);
         Ok(())
     }
 }
@@ -247,7 +276,9 @@ impl PageMapper for LentMapper {
     }
 
     fn unmap(&self, index: u32, frame: FrameId, _access: Access) -> Result<(), i32> {
-        let lent = self.mapper.state().lent.remove(&index);
+        let mut state = self.mapper.state();
+        let lent = state.lent.remove(&index);
+        state.copies.cover(index);
         assert_eq!(lent, Some((self.lender, frame)), "page {index} is given back as another");
         Ok(())
     }
@@ -272,6 +303,7 @@ impl BlockMapper for BlocksTwin {
         );
         state.protected += u64::from(before.is_some_and(|before| before.access > access));
         state.blocks.insert((index, block), MappedBlock { offset_bytes, access });
+        state.copies.replace((index, block));
         assert!(state.blocks.len() <= blocks_max as usize, "more blocks than {blocks_max}");
         Ok(())
     }
@@ -287,6 +319,11 @@ impl BlockMapper for BlocksTwin {
         state.blocks.retain(|at, _| at.0 != index);
         assert!(state.blocks.len() < before, "page {index} has no blocks mapped");
         state.emptied += 1;
+        state.copies.cover_blocks(index);
         Ok(())
+    }
+
+    fn copier(&self) -> Option<Arc<dyn BlockCopier>> {
+        (self.0.settings().copies_max > 0).then(|| Arc::new(CopiesTwin(self.0.clone())) as Arc<dyn BlockCopier>)
     }
 }

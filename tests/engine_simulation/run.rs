@@ -83,6 +83,7 @@ pub fn random_shape(random: &mut Rng) -> Shape {
         areas_max: if random.bool() { u32::MAX } else { 2 * mappings },
         room: if random.u32(0..4) == 0 { mappings as usize } else { usize::MAX },
         blocks_max: [0, 1, 2, u32::MAX][random.usize(0..4)],
+        copies_max: [0, 1, 3, usize::MAX][network.seed as usize % 4],
         steps,
         tells: steps || random.bool(),
     };
@@ -167,6 +168,7 @@ pub fn run_as(seed: u64, change: impl Fn(Shape) -> Shape) -> Summary {
         let (protected, emptied) = node.mapper.blocks_taken();
         summary.seen.protected += protected;
         summary.seen.emptied += emptied;
+        summary.seen.opened += node.mapper.opened();
         summary.seen.partial += node.disk.partial();
         summary.forgotten += node.engine.storage().forgotten();
         summary.cleaned_ahead += node.engine.cleaned_ahead();

@@ -84,6 +84,10 @@ counters! {
         protected,
         /// Pages with all blocks unmapped because a rank asked for the page.
         emptied,
+        /// Loads from copies of blocks.
+        in_copies,
+        /// Pages opened again for copies.
+        opened,
         /// Drives that left frames of the pool serving for blocks.
         serving,
         /// Atomic operations.

@@ -241,6 +241,10 @@ impl Job {
             self.seen.in_mapped_blocks += 1;
             return node.pool_memory(block.offset_bytes).wrapping_add(piece.offset_bytes % MAPPED_BLOCK_BYTES);
         }
+        if let Some(copy) = node.mapper.copy_at(index, piece.offset_bytes).filter(|_| access == Access::Read) {
+            self.seen.in_copies += 1;
+            return copy;
+        }
         let own = node.mapper.at(index).filter(|mapped| mapped.access >= access).map(|mapped| (rank, mapped.frame));
         let lent = node.mapper.lent_at(index).filter(|_| access == Access::Read);
         let mapped = own.or(lent.map(|(lender, frame)| (lender.index(), frame)));

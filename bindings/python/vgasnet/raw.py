@@ -173,7 +173,7 @@ class vgasnet_stats_t(ctypes.Structure):
     copy_fetched_bytes copy_used_bytes copy_max_bytes file_reads file_read_bytes file_writes
     file_write_bytes file_hits file_shipped file_disk_reads file_disk_read_bytes file_disk_writes
     file_disk_write_bytes file_coalesced file_aged file_refused wait_lock* spill_bytes drain_bytes
-    offers_kept offers_refused guests near_reads block_ahead
+    offers_kept offers_refused guests near_reads block_ahead fault_copied
         """,
         vgasnet_stats_times_t,
     )

@@ -1,7 +1,11 @@
 //! Maps blocks of a home's block cache in the segment: loads and stores reach parts of pages that no rank holds.
 
 use super::Segment;
+use super::block_places::{BlockPlaces, Opens};
+use super::read_copies::{BlockCopier, ReadCopies};
 use super::reservation::cover;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use vgasnet_conduit::map_again;
 use vgasnet_protocol::coherence::Access;
 
@@ -28,6 +32,11 @@ pub trait BlockMapper: Send {
     /// # Errors
     /// As [`BlockMapper::map`].
     fn unmap_page(&self, index: u32) -> Result<(), i32>;
+
+    /// Copies blocks instead, for loads that have missed them; `None` if they are always mapped.
+    fn copier(&self) -> Option<Arc<dyn BlockCopier>> {
+        None
+    }
 }
 
 /// The block mapper of a real rank: each block is mapped afresh, and populated by one minor fault.
@@ -36,12 +45,49 @@ pub struct RemapBlocks {
     page_bytes: usize,
     /// The pool's spare mappings for reads and for writes, outside the segment.
     spare: [usize; 2],
+    copies: CopiesIfAny,
+    places: Mutex<BlockPlaces>,
 }
+
+/// The copies of a segment, shared by its mappers, once there are any.
+pub(super) type CopiesIfAny = Arc<OnceLock<Arc<ReadCopies>>>;
 
 impl RemapBlocks {
     /// A mapper for blocks in a pool with these spare mappings. `None` if the system's pages are larger than a block.
-    pub(super) fn new(segment: Segment, page_bytes: usize, spare: [usize; 2]) -> Option<RemapBlocks> {
-        (vgasnet_conduit::page_bytes() == MAPPED_BLOCK_BYTES).then_some(RemapBlocks { segment, page_bytes, spare })
+    pub(super) fn new(
+        segment: Segment,
+        page_bytes: usize,
+        spare: [usize; 2],
+        copies: CopiesIfAny,
+    ) -> Option<RemapBlocks> {
+        let is_possible = vgasnet_conduit::page_bytes() == MAPPED_BLOCK_BYTES;
+        is_possible.then(|| RemapBlocks { segment, page_bytes, spare, copies, places: Mutex::default() })
+    }
+
+    /// Copies blocks for loads from now on, at most `most` at a time, if the system offers it. Nothing is mapped yet. At
+    /// most `covered_max` pages that are not mapped are without copies and take a mapping each. Returns whether it does.
+    pub fn use_copies(&self, most: usize, covered_max: u32) -> bool {
+        let copies = ReadCopies::new(self.segment, self.page_bytes, most, covered_max);
+        // A rank asks once.
+        copies.is_some_and(|copies| self.copies.set(Arc::new(copies)).is_ok())
+    }
+
+    /// The copies, if there are any.
+    pub fn copies(&self) -> Option<Arc<ReadCopies>> {
+        self.copies.get().cloned()
+    }
+
+    fn places(&self) -> MutexGuard<'_, BlockPlaces> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn number(&self, index: u32, block: u32) -> u64 {
+        self.blocks_of(index).start + u64::from(block)
+    }
+
+    fn blocks_of(&self, index: u32) -> Range<u64> {
+        let each = (self.page_bytes / MAPPED_BLOCK_BYTES) as u64;
+        u64::from(index) * each..u64::from(index + 1) * each
     }
 
     fn address(&self, index: u32, block: u32) -> usize {
@@ -60,14 +106,34 @@ impl BlockMapper for RemapBlocks {
         // SAFETY: the block was mapped just now, and calls come one at a time. Any byte will do: the kernel populates
         // the page table entry.
         unsafe { std::ptr::with_exposed_provenance::<u8>(at).read_volatile() };
+        if self.copies.get().is_some() {
+            self.places().on_mapped(self.number(index, block));
+        }
         Ok(())
     }
 
     fn unmap(&self, index: u32, block: u32) -> Result<(), i32> {
-        cover(self.address(index, block), MAPPED_BLOCK_BYTES)
+        cover(self.address(index, block), MAPPED_BLOCK_BYTES)?;
+        let Some(copies) = self.copies.get().filter(|copies| !copies.is_covered(index)) else { return Ok(()) };
+        match self.places().on_unmapped(self.number(index, block), self.blocks_of(index)) {
+            Opens::Nothing => {}
+            // Where the system refuses, the blocks are mapped each time.
+            Opens::Blocks(blocks) => drop(copies.open_blocks(blocks)),
+            Opens::Page => copies.open_or_leave(index),
+        }
+        Ok(())
     }
 
     fn unmap_page(&self, index: u32) -> Result<(), i32> {
-        cover(self.address(index, 0), self.page_bytes)
+        cover(self.address(index, 0), self.page_bytes)?;
+        if let Some(copies) = self.copies.get() {
+            self.places().forget(self.blocks_of(index));
+            copies.on_blocks_covered(index);
+        }
+        Ok(())
+    }
+
+    fn copier(&self) -> Option<Arc<dyn BlockCopier>> {
+        self.copies.get().map(|copies| Arc::clone(copies) as Arc<dyn BlockCopier>)
     }
 }

@@ -12,10 +12,12 @@
 //! Mappers run in signal handlers, and make their system calls without the C library: other libraries replace its
 //! functions. UCX, below MPI, does so with an `mremap` that takes no new address.
 
+use super::block_mapper::CopiesIfAny;
 use super::reservation::{cover, reserve};
 use super::unmapping::drop_entries;
 use super::{RemapBlocks, Segment};
 use std::io;
+use std::sync::Arc;
 use vgasnet_conduit::{Region, map_again};
 use vgasnet_protocol::coherence::{Access, FrameId};
 use vgasnet_sys::last_errno;
@@ -60,6 +62,7 @@ pub struct RemapMapper {
     /// kernels before 5.13 cannot do it with a shared mapping and leave the mapping behind. For both each mapping is
     /// made afresh.
     moves_entries: bool,
+    copies: CopiesIfAny,
 }
 
 /// On a read the kernel populates the page table entries of this many bytes, equally aligned (`fault_around_bytes`); on
@@ -88,7 +91,8 @@ impl RemapMapper {
         assert!(len_bytes <= pool.len_bytes, "{frames} frames of {page_bytes} bytes in a pool of {}", pool.len_bytes);
         let spare = |access| make_spare(pool.address, len_bytes, access);
         let spare = [spare(Access::Read)?, spare(Access::Write)?];
-        let mut mapper = RemapMapper { segment, page_bytes, spare, moves_entries: page_bytes >= MOVED_BYTES_MIN };
+        let moves_entries = page_bytes >= MOVED_BYTES_MIN;
+        let mut mapper = RemapMapper { segment, page_bytes, spare, moves_entries, copies: CopiesIfAny::default() };
         if !mapper.moves_entries {
             return Ok(mapper);
         }
@@ -100,7 +104,7 @@ impl RemapMapper {
 
     /// A mapper for blocks in the same pool, if the system allows it.
     pub fn of_blocks(&self) -> Option<RemapBlocks> {
-        RemapBlocks::new(self.segment, self.page_bytes, self.spare)
+        RemapBlocks::new(self.segment, self.page_bytes, self.spare, Arc::clone(&self.copies))
     }
 
     /// The same for the pool of a neighbour: it maps frames for reads only.
@@ -116,6 +120,7 @@ impl RemapMapper {
             page_bytes,
             spare: [make_spare(pool.address, len_bytes, Access::Read)?, 0],
             moves_entries,
+            copies: Arc::clone(&self.copies),
         })
     }
 
@@ -138,13 +143,21 @@ impl RemapMapper {
         if moved == -1 { Err(last_errno()) } else { Ok(()) }
     }
 
+    fn note_mapped(&self, index: u32, count: u32) {
+        if let Some(copies) = self.copies.get() {
+            (index..index + count).for_each(|index| copies.on_mapped(index));
+        }
+    }
+
     /// Maps consecutive frames afresh, in place of any mapping.
-    fn map_anew(&self, at: usize, frame: FrameId, count: u32, access: Access) -> Result<(), i32> {
+    fn map_anew(&self, index: u32, frame: FrameId, count: u32, access: Access) -> Result<(), i32> {
+        let at = self.page(index);
         let len_bytes = count as usize * self.page_bytes;
         // SAFETY: from `at` on there are as many pages of the segment's range, which belongs to this mapper; the spare
         // mapping has whole frames.
         let mapped = unsafe { map_again(self.spare_of(frame, access), len_bytes, at) };
         mapped.map_err(|error| error.raw_os_error().unwrap_or(libc::EINVAL))?;
+        self.note_mapped(index, count);
         let mut next = at;
         while next < at + len_bytes {
             let start = std::ptr::with_exposed_provenance::<u8>(next);
@@ -159,12 +172,14 @@ impl RemapMapper {
 impl PageMapper for RemapMapper {
     fn map(&self, index: u32, frame: FrameId, access: Access, instead: Option<Access>) -> Result<(), i32> {
         if !self.moves_entries {
-            return self.map_anew(self.page(index), frame, 1, access);
+            return self.map_anew(index, frame, 1, access);
         }
         if let Some(before) = instead {
             self.move_entries(self.page(index), self.spare_of(frame, before))?;
         }
-        self.move_entries(self.spare_of(frame, access), self.page(index))
+        self.move_entries(self.spare_of(frame, access), self.page(index))?;
+        self.note_mapped(index, 1);
+        Ok(())
     }
 
     fn map_run(&self, index: u32, frame: FrameId, count: u32, access: Access) -> Result<(), i32> {
@@ -172,7 +187,7 @@ impl PageMapper for RemapMapper {
             return self.map(index, frame, access, None);
         }
         debug_assert!(!self.moves_entries, "large pages are mapped one by one");
-        self.map_anew(self.page(index), frame, count, access)
+        self.map_anew(index, frame, count, access)
     }
 
     fn prepare_unmapping(&self, pages: &[u32]) {
@@ -187,7 +202,11 @@ impl PageMapper for RemapMapper {
             // The old mapping has no entries, but an access would populate them again until the page is covered.
             self.move_entries(self.page(index), self.spare_of(frame, access))?;
         }
-        cover(self.page(index), self.page_bytes)
+        cover(self.page(index), self.page_bytes)?;
+        if let Some(copies) = self.copies.get() {
+            copies.on_covered(index);
+        }
+        Ok(())
     }
 }
 

@@ -19,21 +19,22 @@ const OWN_THREAD: i32 = -10_000;
 /// The system has refused the call, as older ones do.
 static IS_REFUSED: AtomicBool = AtomicBool::new(false);
 
-/// Removes the page table entries of ranges, each a start and a length in bytes, of shared mappings or without access.
-/// Keeps errno. Neither allocates nor locks.
-pub(super) fn drop_entries(ranges: impl Iterator<Item = (usize, usize)>) {
+/// Removes the page table entries of ranges, each a start and a length in bytes, of shared mappings, without access, or
+/// of bytes that nobody needs. Returns whether the system has done so for all. Keeps errno. Neither allocates nor locks.
+pub(super) fn drop_entries(ranges: impl Iterator<Item = (usize, usize)>) -> bool {
     let none = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
-    let (mut vectors, mut count) = ([none; UNMAPPED_AT_ONCE], 0);
+    let (mut vectors, mut count, mut all_bytes) = ([none; UNMAPPED_AT_ONCE], 0, 0);
     for (start, len_bytes) in ranges.take(UNMAPPED_AT_ONCE) {
         let start = std::ptr::with_exposed_provenance_mut(start);
         vectors[count] = libc::iovec { iov_base: start, iov_len: len_bytes };
         count += 1;
+        all_bytes += len_bytes;
     }
     if count < 2 || IS_REFUSED.load(Ordering::Relaxed) {
-        return;
+        return false;
     }
     let before = last_errno();
-    // SAFETY: entries of shared mappings come back with the same bytes, and ranges without access have none.
+    // SAFETY: entries of shared mappings come back with the same bytes, and nobody needs those of other ranges.
     let dropped = unsafe {
         let vectors = vectors.as_ptr();
         libc::syscall(libc::SYS_process_madvise, OWN_THREAD, vectors, count, libc::MADV_DONTNEED, 0)
@@ -43,6 +44,34 @@ pub(super) fn drop_entries(ranges: impl Iterator<Item = (usize, usize)>) {
         IS_REFUSED.fetch_or(is_for_good, Ordering::Relaxed);
         set_errno(before);
     }
+    dropped == all_bytes as libc::c_long
+}
+
+/// Removes the pages of at most [`UNMAPPED_AT_ONCE`] ranges of anonymous memory that nobody needs: an access finds none.
+/// Keeps errno.
+///
+/// # Errors
+/// The system's errno value. Some pages may be left.
+pub(super) fn drop_pages(ranges: impl Iterator<Item = (usize, usize)> + Clone) -> Result<(), i32> {
+    debug_assert!(ranges.clone().count() <= UNMAPPED_AT_ONCE, "so many at once");
+    if drop_entries(ranges.clone()) {
+        return Ok(());
+    }
+    let before = last_errno();
+    // The second one is for memory that the program has locked (Linux 5.18).
+    const ADVICES: [i32; 2] = [libc::MADV_DONTNEED, libc::MADV_DONTNEED_LOCKED];
+    for (start, len_bytes) in ranges {
+        let start = std::ptr::with_exposed_provenance_mut::<libc::c_void>(start);
+        // SAFETY: nobody needs the bytes of the range.
+        let drops = |advice: &i32| unsafe { libc::syscall(libc::SYS_madvise, start, len_bytes, *advice) } == 0;
+        if !ADVICES.iter().any(drops) {
+            let errno = last_errno();
+            set_errno(before);
+            return Err(errno);
+        }
+    }
+    set_errno(before);
+    Ok(())
 }
 
 #[cfg(test)]

@@ -191,7 +191,7 @@ rows! {
     BlockReads block_reads Count "small operations" "blocks read" "blocks of 4 KiB read from the backing file"
     BlockWrites block_writes Count "small operations" "blocks written" "blocks of 4 KiB written to it"
     FaultBlock fault_block Count "faults" "block of the file mapped"
-        "loads and stores with a block of 4 KiB mapped, as no pool had their page"
+        "loads and stores with a block of 4 KiB mapped or copied, as no pool had their page"
     BlockWait block_wait Latency "small operations" "waits for blocks"
         "small operations, loads and stores waiting until their blocks were read, or had room"
     BlockFrames block_frames Count "small operations" "frames taken for blocks"
@@ -255,6 +255,8 @@ rows! {
         "small gets of pages of neighbours in no pool, read by this rank from the neighbour's blocks or file"
     BlockAhead block_ahead Count "small operations" "blocks read ahead"
         "blocks asked for ahead of small operations at equal distances; those of own pages are also among blocks read"
+    FaultCopied fault_copied Count "faults" "block copied to the segment"
+        "of the loads with a block of 4 KiB, those that got a copy of it, which is dropped when there are too many"
 }
 
 /// Number of rows.

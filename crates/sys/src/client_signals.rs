@@ -1,7 +1,7 @@
 //! The client's view of signals.
 //!
-//! From attach on the kernel knows only handlers of the library. The handlers of SIGSEGV and of SIGTRAP (for single
-//! steps) serve the library's own faults. A third one stands for every other handler of the client, and calls it or
+//! From attach on the kernel knows only handlers of the library. The handlers of SIGSEGV, SIGBUS and SIGTRAP (for single
+//! steps) serve the library's own faults. Another one stands for every other handler of the client, and calls it or
 //! defers the signal (`deferred_signals.rs`). A handler installed by the client, before attach or after it
 //! (`signal_functions.rs`), is kept as its disposition, and gets every signal that is not the library's. The client can
 //! never block signals raised by an instruction: blocked, they would end the process.
@@ -9,6 +9,7 @@
 use super::deferred_signals::{defer, in_client_handler, is_guarded};
 use super::errno::{keep_errno, last_errno};
 use super::observers::vgasnet_debug_stop;
+use super::passed_on::{PASSED_ON, pass_on, times_passed_on};
 use super::signal_changes::{Change, is_borrowed, note_process};
 use super::signal_mask::{ASYNCHRONOUS, Mask, RESERVED, SYNCHRONOUS, bit, change_mask, mask_in, to_mask};
 use std::ffi::{c_int, c_void};
@@ -66,7 +67,7 @@ static DISPOSITIONS: [Disposition; SIGNALS + 1] = [const { Disposition::new() };
 static BENEATH: [Disposition; SIGNALS + 1] = [const { Disposition::new() }; SIGNALS + 1];
 
 /// Signals handled by the library itself.
-const OWN: Mask = bit(libc::SIGSEGV) | bit(libc::SIGTRAP);
+const OWN: Mask = bit(libc::SIGSEGV) | bit(libc::SIGBUS) | bit(libc::SIGTRAP);
 
 fn is_own(signal: c_int) -> bool {
     OWN & bit(signal) != 0
@@ -340,10 +341,16 @@ pub unsafe fn chain(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_v
     let wanted = disposition.read();
     // SAFETY: `info` is the handler's siginfo from the kernel.
     let was_sent = unsafe { (*info).si_code } <= 0;
+    // SAFETY: `info` and `context` are the calling handler's for `signal`, from the kernel.
+    if signal == libc::SIGBUS && was_sent && is_guarded() && unsafe { defer(signal, info, context) } {
+        return;
+    }
     if wanted.handler == libc::SIG_IGN && was_sent {
         return;
     }
-    if wanted.handler == libc::SIG_DFL || wanted.handler == libc::SIG_IGN {
+    // A SIGBUS under a lock of the library is raised by the library itself: its instruction would raise it again.
+    let is_librarys = signal == libc::SIGBUS && !was_sent && is_guarded();
+    if wanted.handler == libc::SIG_DFL || wanted.handler == libc::SIG_IGN || is_librarys {
         return take_default(signal, was_sent);
     }
     if wanted.flags & libc::SA_RESETHAND != 0 {
@@ -358,28 +365,6 @@ pub unsafe fn chain(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_v
         pass_on(context, PASSED_ON);
         in_client_handler(context, || wanted.call(signal, info, context));
         pass_on(context, PASSED_ON.wrapping_neg());
-    }
-}
-
-/// Added to the unused bits of a ucontext's flags for each handler of the client that has been called with it. A
-/// handler that replaced the library's, and found it there, may call the library's with signals it does not handle
-/// itself.
-const PASSED_ON: libc::c_ulong = 1 << 60;
-
-/// # Safety
-/// `context` is a ucontext.
-unsafe fn times_passed_on(context: *mut c_void) -> libc::c_ulong {
-    // SAFETY: it is a ucontext.
-    unsafe { (*context.cast::<libc::ucontext_t>()).uc_flags / PASSED_ON }
-}
-
-/// # Safety
-/// `context` is a ucontext.
-unsafe fn pass_on(context: *mut c_void, more: libc::c_ulong) {
-    // SAFETY: it is a ucontext, and nobody else touches it while its handler runs.
-    unsafe {
-        let flags = &raw mut (*context.cast::<libc::ucontext_t>()).uc_flags;
-        flags.write(flags.read().wrapping_add(more));
     }
 }
 

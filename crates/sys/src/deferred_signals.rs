@@ -28,7 +28,8 @@ const HANDLING: usize = 2;
 /// In a slot's owner: signals were deferred until the slot is given back. With [`HANDLING`]: it is being given back.
 const DEFERRED: usize = 1;
 
-/// Signals that wait in the kernel once one has been deferred: all without a handler of the library's own.
+/// Signals that wait in the kernel once one has been deferred: all that are sent and not reserved for the library. No code
+/// under a guard loads from a segment, so none raises SIGBUS.
 const WAITING: Mask = ASYNCHRONOUS | bit(libc::SIGBUS) | bit(libc::SIGILL) | bit(libc::SIGFPE);
 
 #[repr(align(64))]

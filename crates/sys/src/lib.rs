@@ -31,6 +31,7 @@ mod locks;
 mod mapped;
 mod next_definition;
 pub mod observers;
+mod passed_on;
 mod peer_memory;
 #[cfg(asan)]
 mod poisoned_heap;

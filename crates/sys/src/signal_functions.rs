@@ -108,7 +108,10 @@ pub unsafe extern "C" fn pthread_sigmask(how: c_int, new: *const libc::sigset_t,
 /// Changes this thread's blocked signals, if there is a new set, as far as the client may; returns the old set.
 fn change_blocked(how: c_int, new: Option<Mask>) -> Mask {
     let unblockable = if how == libc::SIG_UNBLOCK { RESERVED } else { RESERVED | SYNCHRONOUS };
-    change_mask(how, new.map(|mask| mask & !unblockable))
+    // Who expects a load in the segment to raise SIGSEGV expects SIGBUS, too.
+    let is_for_loads = |mask: &Mask| how == libc::SIG_UNBLOCK && mask & bit(libc::SIGSEGV) != 0;
+    let others = new.filter(is_for_loads).map_or(0, |_| bit(libc::SIGBUS));
+    change_mask(how, new.map(|mask| (mask | others) & !unblockable))
 }
 
 /// # Safety

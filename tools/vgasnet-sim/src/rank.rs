@@ -296,7 +296,7 @@ impl VirtualRank {
             }
             Work::Blocks(copies) => {
                 self.spend(self.world.copying(copies.part.piece.len_bytes as u64));
-                self.engine.end_on_blocks(copies.job);
+                self.engine.end_on_blocks(copies.job, false);
                 self.finish(copies.part);
             }
             Work::LayOver { operation, .. } => self.engine.end_lay_over(operation),

@@ -19,7 +19,7 @@ impl Driver {
         self.conduit.capabilities().signal_safe
     }
 
-    /// Waits until the page of a fault is mapped and pinned, or its block is mapped. Called in SIGSEGV handlers.
+    /// Waits until the page of a fault is mapped and pinned, or its block is mapped or copied. Called in handlers of faults.
     /// Returns whether it is. After [`PATIENCE`] another thread takes over, and this one sleeps until the fault is
     /// served.
     pub fn fetch(&self, fault: &Fault) -> bool {

@@ -193,7 +193,7 @@ impl Performer {
     #[inline(never)]
     fn copy_blocks(&self, copies: BlockCopies, to: &mut Receivers<'_>) {
         if let Some(cause) = copies.failed {
-            to.engine.lock().end_on_blocks(copies.job);
+            to.engine.lock().end_on_blocks(copies.job, false);
             return self.fail_part(copies.part, cause, to);
         }
         debug_assert_eq!(
@@ -206,15 +206,16 @@ impl Performer {
             // is as long as the piece and belongs to the part until the client has synced it.
             unsafe { copies.part.copy.run_at(place.memory, place.start_bytes, place.len_bytes) };
         }
-        to.engine.lock().end_on_blocks(copies.job);
+        let is_copied = copies.copy_into_segment();
+        to.engine.lock().end_on_blocks(copies.job, is_copied);
         match copies.part.completion {
-            // The block is mapped, and the page is not pinned.
+            // The block is there, and the page is not pinned.
             Completion::Fault(fault) => Self::release(fault, to),
             completion => self.complete(completion, to),
         }
     }
 
-    /// Releases a faulting thread whose block is mapped.
+    /// Releases a faulting thread whose block is mapped or copied.
     fn release(fault: FaultId, to: &mut Receivers<'_>) {
         let awaited = Awaited::page(fault.wants().0);
         if to.mailbox.release(fault) == Waited::Looking {

@@ -132,9 +132,10 @@ impl Engine {
         is_new && fits() && self.has_room()
     }
 
-    /// The copies of a job on blocks are done.
-    pub fn end_on_blocks(&mut self, job: usize) {
-        let page = self.storage.end_on_blocks(job, self.queue.todo());
+    /// The copies of a job on blocks are done. `is_copied`: its block is in the segment, for loads.
+    pub fn end_on_blocks(&mut self, job: usize, is_copied: bool) {
+        stats::add(Row::FaultCopied, u64::from(is_copied));
+        let page = self.storage.end_on_blocks(job, is_copied, self.queue.todo());
         debug_assert!(page.is_none_or(|page| !self.storage.has_jobs(page)), "{page:?} has no other job");
         self.note_age_of_blocks();
         if let Some(messages) = page.and_then(|page| self.bytes.release(page)) {

@@ -34,7 +34,7 @@ pub enum Completion {
     Counted(CompletionId),
     /// The same, after the continuation has run.
     Then(CompletionId, Box<dyn Continuation>),
-    /// The faulting thread: its page is mapped and pinned, or its block is mapped.
+    /// The faulting thread: its page is mapped and pinned, or its block is mapped or copied.
     Fault(FaultId),
     /// Another rank. The engine answers its request when all of its pieces are done.
     Served(ServedId),

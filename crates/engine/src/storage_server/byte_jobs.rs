@@ -118,9 +118,10 @@ impl StorageServer {
         todo.add_all(self.blocks.start(part, page, is_written).map(|copies| Work::Blocks(Box::new(copies))));
     }
 
-    /// The copies of a job are done. Returns its page if the page has no other job.
-    pub(crate) fn end_on_blocks(&mut self, job: usize, todo: &mut Todo) -> Option<PageId> {
-        let (ready, page) = self.blocks.end(job);
+    /// The copies of a job are done, and its block is in the segment if `is_copied`. Returns its page if the page has no
+    /// other job.
+    pub(crate) fn end_on_blocks(&mut self, job: usize, is_copied: bool, todo: &mut Todo) -> Option<PageId> {
+        let (ready, page) = self.blocks.end(job, is_copied);
         extend(todo, ready);
         extend(todo, self.blocks.go_on());
         debug_assert!(page.is_none_or(|page| !self.blocks.has_jobs(page)), "the page has no other job");

@@ -131,7 +131,7 @@ impl Bench {
             // SAFETY: the block belongs to the job, and the client's memory is as long as the piece.
             unsafe { copies.part.copy.run_at(memory, start_bytes, len_bytes) };
         }
-        self.server.end_on_blocks(copies.job, self.queue.todo())
+        self.server.end_on_blocks(copies.job, false, self.queue.todo())
     }
 }
 

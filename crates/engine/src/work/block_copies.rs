@@ -1,6 +1,9 @@
 //! Copies of blocks outside the engine's lock: for small operations in blocks, and over pages that were read.
 
 use crate::request::Part;
+use std::fmt;
+use std::sync::Arc;
+use vgasnet_memory::BlockCopier;
 use vgasnet_protocol::coherence::Cause;
 use vgasnet_storage::BLOCK_BYTES;
 
@@ -13,8 +16,32 @@ pub struct BlockCopies {
     pub part: Part,
     /// Its bytes, block by block.
     pub places: Vec<BlockPlace>,
+    /// Copies the blocks into the segment, for loads.
+    pub copier: Option<Copier>,
     /// Why the whole job fails: a block of a file could not be read.
     pub failed: Option<Cause>,
+}
+
+impl BlockCopies {
+    /// Copies the blocks into the segment, if that is the job's purpose. Returns whether all are there.
+    pub fn copy_into_segment(&self) -> bool {
+        let Some(Copier(copier)) = &self.copier else { return false };
+        let piece = &self.part.piece;
+        let first = (piece.offset_bytes / BLOCK_BYTES) as u32;
+        debug_assert_eq!((piece.offset_bytes | piece.len_bytes) % BLOCK_BYTES, 0, "{piece:?} is of whole blocks");
+        // SAFETY: the blocks belong to the job until the job has ended.
+        (first..).zip(&self.places).all(|(block, place)| unsafe { copier.copy(piece.page.index, block, place.memory) })
+    }
+}
+
+/// The segment's copier of blocks.
+#[derive(Clone)]
+pub struct Copier(pub(crate) Arc<dyn BlockCopier>);
+
+impl fmt::Debug for Copier {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Copier")
+    }
 }
 
 /// Bytes of a part in one block.

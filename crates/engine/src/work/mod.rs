@@ -3,7 +3,7 @@
 mod block_copies;
 mod shipment;
 
-pub use block_copies::{BlockCopies, BlockPlace, OverlaidBlocks};
+pub use block_copies::{BlockCopies, BlockPlace, Copier, OverlaidBlocks};
 pub(crate) use shipment::describe;
 pub use shipment::{Delivery, Shipment};
 

@@ -20,6 +20,8 @@ pub(super) struct Needed {
     pub is_put: bool,
     /// The access for which to map the blocks.
     pub maps: Option<Access>,
+    /// Whether to copy the block into the segment instead, if possible.
+    pub is_copied: bool,
 }
 
 impl Needed {
@@ -98,6 +100,11 @@ impl Jobs {
     /// Number of jobs.
     pub(super) fn len(&self) -> usize {
         self.jobs.len()
+    }
+
+    /// Whether a page has puts.
+    pub(super) fn has_puts(&self, page: HomePage) -> bool {
+        self.has(page) && self.jobs.iter().any(|(_, job)| job.needed.page == page && job.needed.is_put)
     }
 
     /// Whether a page has jobs.
@@ -217,7 +224,7 @@ mod tests {
         let piece = Piece { page: page_id, offset_bytes: 0, len_bytes: 1, start_bytes: 0 };
         let completion = Completion::Served(ServedId { request: 0, piece: 0 });
         let part = Part { piece, copy: Copy::Put(std::ptr::null_mut()), completion };
-        jobs.add(part, Needed { page, first, count: 2, is_put: true, maps: None }, false)
+        jobs.add(part, Needed { page, first, count: 2, is_put: true, maps: None, is_copied: false }, false)
     }
 
     #[test]

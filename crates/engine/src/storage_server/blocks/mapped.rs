@@ -6,7 +6,10 @@
 
 use super::super::home_page::HomePage;
 use super::Blocks;
+use super::copies::Copies;
+use super::jobs::Needed;
 use super::slots::SlotState;
+use crate::work::Copier;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use vgasnet_memory::{BlockMapper, MAPPED_BLOCK_BYTES};
@@ -34,6 +37,7 @@ const MAP_TRIES: usize = 3;
 /// The mapped blocks.
 pub(super) struct MappedBlocks {
     mapper: Box<dyn BlockMapper>,
+    copies: Option<Copies>,
     /// Access by slot.
     rights: Vec<Option<Access>>,
     /// Number of mapped blocks per page index.
@@ -56,6 +60,7 @@ impl MappedBlocks {
     pub(super) fn new(mapper: Box<dyn BlockMapper>, slots: usize, most: u32) -> MappedBlocks {
         let rights = vec![None; slots];
         MappedBlocks {
+            copies: mapper.copier().map(|copier| Copies::new(Copier(copier))),
             mapper,
             rights,
             of_page: BTreeMap::new(),
@@ -185,6 +190,11 @@ impl MappedBlocks {
         debug_assert_eq!(self.of_page.values().sum::<u32>(), self.mapped, "each mapped block is of a page");
     }
 
+    /// Copies blocks into the segment, if it can.
+    pub(super) fn copier(&self) -> Option<Copier> {
+        self.copies.as_ref().map(Copies::copier)
+    }
+
     fn forget(&mut self, slot: usize) {
         let was_mapped = self.rights[slot].take().is_some();
         assert!(!was_mapped || self.mapped > 0, "the blocks that are mapped are counted");
@@ -220,6 +230,42 @@ impl Blocks {
         }
     }
 
+    /// The copies for loads, if blocks of this page can have any.
+    fn copies_of(&mut self, page: HomePage) -> Option<&mut Copies> {
+        self.mapped.as_mut().filter(|_| page.is_of_segment())?.copies.as_mut()
+    }
+
+    /// Whether blocks of a page may be copied into the segment.
+    pub(super) fn may_copy(&mut self, page: HomePage) -> bool {
+        // A put that began before the page was opened would not keep copies away.
+        let has_blocks = self.mapped.as_ref().is_some_and(|mapped| mapped.has(page.index()));
+        let may_open = !has_blocks && !self.jobs.has_puts(page);
+        self.copies_of(page).is_some_and(|copies| copies.is_open(page.index()) || may_open && copies.open(page.index()))
+    }
+
+    /// A put to these blocks begins: loads find no copies of them until it has ended.
+    pub(super) fn close_copies(&mut self, needed: &Needed) {
+        let (index, blocks) = (needed.page.index(), self.places_of(needed));
+        if let Some(Err(errno)) = self.copies_of(needed.page).map(|copies| copies.close(index, blocks)) {
+            self.refuse(errno);
+        }
+    }
+
+    /// The put has ended.
+    pub(super) fn reopen_copies(&mut self, needed: &Needed) {
+        let (index, blocks) = (needed.page.index(), self.places_of(needed));
+        self.copies_of(needed.page).into_iter().for_each(|copies| copies.reopen(index, blocks.clone()));
+    }
+
+    fn refuse(&mut self, errno: i32) {
+        self.mapped.iter_mut().for_each(|mapped| mapped.refused = Some(errno));
+    }
+
+    fn places_of(&self, needed: &Needed) -> Range<u32> {
+        let first = self.numbering.place_in_page(needed.first) as u32;
+        first..first + needed.count as u32
+    }
+
     /// Whether blocks may be mapped.
     pub(in super::super) fn may_map(&self) -> bool {
         self.mapped.as_ref().is_some_and(MappedBlocks::has_room)
@@ -247,8 +293,11 @@ impl Blocks {
         mapped.among(pages).into_iter().for_each(|index| self.unmap_page(index));
     }
 
-    /// Unmaps all blocks of a page.
+    /// Unmaps all blocks of a page, and removes their copies.
     pub(in super::super) fn unmap_page(&mut self, index: u32) {
+        if let Some(Err(errno)) = self.copies_of(HomePage::of_segment(index)).map(|copies| copies.drop_page(index)) {
+            self.refuse(errno);
+        }
         let range = self.numbering.of_page(HomePage::of_segment(index));
         if let Some(mapped) = self.mapped.as_mut().filter(|mapped| mapped.has(index)) {
             mapped.unmap_page(index, self.slots.among(range).map(|(_, slot)| slot));

@@ -11,6 +11,7 @@
 
 mod check;
 mod cleaning;
+mod copies;
 mod dirty_set;
 mod file_blocks;
 mod flushes;
@@ -151,8 +152,9 @@ impl Blocks {
         let Range { start: first, end } = self.numbering.of_piece(page, &part.piece);
         debug_assert!(first < end, "a job is about some bytes");
         let (is_put, maps) = (part.copy.access() == Access::Write, part.copy.mapped_access());
-        let needed = Needed { page, first, count: end - first, is_put, maps };
         debug_assert!(maps.is_none() || page.is_of_segment(), "blocks of files have no address");
+        let is_copied = maps == Some(Access::Read) && self.may_copy(page);
+        let needed = Needed { page, first, count: end - first, is_put, maps, is_copied };
         let id = self.jobs.add(part, needed, is_written);
         if is_put {
             self.note_written(page, is_written);
@@ -208,6 +210,7 @@ impl Blocks {
         }
         if is_put {
             self.dirty.promise(page, count);
+            self.close_copies(&needed);
         }
         for block in needed.blocks() {
             let found = self.slots.find(block);
@@ -308,7 +311,7 @@ impl Blocks {
     fn ready(&mut self, id: usize) -> Option<BlockCopies> {
         let Ready { part, needed, failed } = self.jobs.take_ready(id)?;
         if failed.is_some() {
-            return Some(BlockCopies { job: id, places: Vec::new(), part, failed });
+            return Some(BlockCopies { job: id, places: Vec::new(), copier: None, part, failed });
         }
         let mut start_bytes = 0;
         let places: Vec<BlockPlace> = needed
@@ -324,17 +327,19 @@ impl Blocks {
             })
             .collect();
         debug_assert_eq!(start_bytes, part.piece.len_bytes, "the blocks have all bytes of the part");
-        Some(BlockCopies { job: id, places, part, failed })
+        let copier = if needed.is_copied { self.mapped.as_ref().and_then(MappedBlocks::copier) } else { None };
+        Some(BlockCopies { job: id, places, copier, part, failed })
     }
 
-    /// The copies of a job are done. Returns the copies waiting for them, and the job's page if the page has no other
-    /// job.
-    pub(super) fn end(&mut self, id: usize) -> (Vec<BlockCopies>, Option<HomePage>) {
+    /// The copies of a job are done, and its block is in the segment if `is_copied`. Returns the copies waiting for them,
+    /// and the job's page if the page has no other job.
+    pub(super) fn end(&mut self, id: usize, is_copied: bool) -> (Vec<BlockCopies>, Option<HomePage>) {
         let jobs::Ended { needed, failed, is_last } = self.jobs.end(id);
         debug_assert!(needed.count > 0 || failed.is_some(), "a job without blocks was refused");
         debug_assert_eq!(is_last, !self.jobs.has(needed.page), "the last job of a page ends");
         if needed.is_put {
             self.dirty.end_promise(needed.page, needed.count);
+            self.reopen_copies(&needed);
         }
         let mut ready = Vec::new();
         for block in needed.blocks() {
@@ -342,7 +347,7 @@ impl Blocks {
             self.slots.note_use(at);
             // Puts keep waiting for the block to be written: this job has only read it.
             let readers = self.end_on_slot(at, needed.is_put, failed);
-            needed.maps.into_iter().for_each(|access| self.map(at, access));
+            needed.maps.into_iter().filter(|_| !is_copied).for_each(|access| self.map(at, access));
             self.release_slot(at);
             ready.extend(self.served(readers));
         }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::request::{Completion, ServedId};
 use std::sync::Arc;
+use vgasnet_memory::{BlockCopier, BlockMapper};
 use vgasnet_protocol::coherence::PageId;
 use vgasnet_protocol::{Rank, Space};
 use vgasnet_storage::{FileSlot, MemoryFile, MemoryStorage, NamedFile, NamedOptions, Storage, errno_of};
@@ -78,13 +79,13 @@ impl Bench {
     }
 
     fn perform(&mut self, mut ready: Vec<BlockCopies>) {
-        while let Some(BlockCopies { job, part, places, failed }) = ready.pop() {
+        while let Some(BlockCopies { job, part, places, failed, .. }) = ready.pop() {
             self.failed.extend(failed);
             for BlockPlace { memory, start_bytes, len_bytes } in places {
                 // SAFETY: the block belongs to the job, and the client's memory is as long as the piece.
                 unsafe { part.copy.run_at(memory, start_bytes, len_bytes) };
             }
-            ready.extend(self.blocks.end(job).0);
+            ready.extend(self.blocks.end(job, false).0);
             ready.extend(self.blocks.go_on());
         }
     }
@@ -241,4 +242,70 @@ fn blocks_that_the_file_supersedes_are_dropped() {
     (0..2).for_each(|block| bench.start(page, block, BLOCK_BYTES, Copy::Set(7), true));
     bench.blocks.forget_from(bench.page(5));
     assert_eq!(bench.blocks.of_files(), (0, 0));
+}
+
+/// Maps nothing, and copies nothing.
+struct NoMapper;
+
+impl BlockMapper for NoMapper {
+    fn map(&self, _index: u32, _block: u32, _offset_bytes: usize, _access: Access) -> Result<(), i32> {
+        Ok(())
+    }
+
+    fn unmap(&self, _index: u32, _block: u32) -> Result<(), i32> {
+        Ok(())
+    }
+
+    fn unmap_page(&self, _index: u32) -> Result<(), i32> {
+        Ok(())
+    }
+
+    fn copier(&self) -> Option<Arc<dyn BlockCopier>> {
+        Some(Arc::new(NoCopier))
+    }
+}
+
+struct NoCopier;
+
+impl BlockCopier for NoCopier {
+    fn open_page(&self, _index: u32) -> Result<(), i32> {
+        Ok(())
+    }
+
+    fn drop_page(&self, _index: u32) -> Result<(), i32> {
+        Ok(())
+    }
+
+    unsafe fn copy(&self, _index: u32, _block: u32, _from: *const u8) -> bool {
+        false
+    }
+
+    fn close(&self, _index: u32, _block: u32) -> Result<(), i32> {
+        Ok(())
+    }
+
+    fn reopen(&self, _index: u32, _block: u32) {}
+}
+
+/// Nobody would keep copies away from a put that began before.
+#[test]
+fn a_page_is_not_opened_for_copies_while_puts_or_mappings_use_it() {
+    let mut bench = Bench::new();
+    bench.blocks.map_by(Box::new(NoMapper), 4);
+    let page = HomePage::of_segment(0);
+    assert!(bench.blocks.may_copy(page), "all pages are open at first");
+    bench.blocks.unmap_page(0);
+    bench.put(page, 1, 7);
+    assert!(!bench.blocks.may_copy(page), "the block is being read for the put");
+    bench.drive();
+    assert!(bench.blocks.may_copy(page));
+    bench.start(page, 2, BLOCK_BYTES, Copy::MakeResident(Access::Write), true);
+    bench.drive();
+    assert!(bench.blocks.may_copy(page), "the page is open");
+    bench.blocks.unmap_page(0);
+    bench.start(page, 2, BLOCK_BYTES, Copy::MakeResident(Access::Write), true);
+    bench.drive();
+    assert!(!bench.blocks.may_copy(page), "a block is mapped");
+    bench.blocks.unmap_page(0);
+    assert!(bench.blocks.may_copy(page));
 }
