@@ -4,8 +4,9 @@ use super::Segment;
 use super::block_places::{BlockPlaces, Opens};
 use super::read_copies::{BlockCopier, ReadCopies};
 use super::reservation::cover;
+use std::cell::RefCell;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use vgasnet_conduit::map_again;
 use vgasnet_protocol::coherence::Access;
 
@@ -46,7 +47,7 @@ pub struct RemapBlocks {
     /// The pool's spare mappings for reads and for writes, outside the segment.
     spare: [usize; 2],
     copies: CopiesIfAny,
-    places: Mutex<BlockPlaces>,
+    places: RefCell<BlockPlaces>,
 }
 
 /// The copies of a segment, shared by its mappers, once there are any.
@@ -61,7 +62,7 @@ impl RemapBlocks {
         copies: CopiesIfAny,
     ) -> Option<RemapBlocks> {
         let is_possible = vgasnet_conduit::page_bytes() == MAPPED_BLOCK_BYTES;
-        is_possible.then(|| RemapBlocks { segment, page_bytes, spare, copies, places: Mutex::default() })
+        is_possible.then(|| RemapBlocks { segment, page_bytes, spare, copies, places: RefCell::default() })
     }
 
     /// Copies blocks for loads from now on, at most `most` at a time, if the system offers it. Nothing is mapped yet. At
@@ -75,10 +76,6 @@ impl RemapBlocks {
     /// The copies, if there are any.
     pub fn copies(&self) -> Option<Arc<ReadCopies>> {
         self.copies.get().cloned()
-    }
-
-    fn places(&self) -> MutexGuard<'_, BlockPlaces> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn number(&self, index: u32, block: u32) -> u64 {
@@ -107,7 +104,7 @@ impl BlockMapper for RemapBlocks {
         // the page table entry.
         unsafe { std::ptr::with_exposed_provenance::<u8>(at).read_volatile() };
         if self.copies.get().is_some() {
-            self.places().on_mapped(self.number(index, block));
+            self.places.borrow_mut().on_mapped(self.number(index, block));
         }
         Ok(())
     }
@@ -115,7 +112,7 @@ impl BlockMapper for RemapBlocks {
     fn unmap(&self, index: u32, block: u32) -> Result<(), i32> {
         cover(self.address(index, block), MAPPED_BLOCK_BYTES)?;
         let Some(copies) = self.copies.get().filter(|copies| !copies.is_covered(index)) else { return Ok(()) };
-        match self.places().on_unmapped(self.number(index, block), self.blocks_of(index)) {
+        match self.places.borrow_mut().on_unmapped(self.number(index, block), self.blocks_of(index)) {
             Opens::Nothing => {}
             // Where the system refuses, the blocks are mapped each time.
             Opens::Blocks(blocks) => drop(copies.open_blocks(blocks)),
@@ -127,13 +124,13 @@ impl BlockMapper for RemapBlocks {
     fn unmap_page(&self, index: u32) -> Result<(), i32> {
         cover(self.address(index, 0), self.page_bytes)?;
         if let Some(copies) = self.copies.get() {
-            self.places().forget(self.blocks_of(index));
+            self.places.borrow_mut().forget(self.blocks_of(index));
             copies.on_blocks_covered(index);
         }
         Ok(())
     }
 
     fn copier(&self) -> Option<Arc<dyn BlockCopier>> {
-        self.copies.get().map(|copies| Arc::clone(copies) as Arc<dyn BlockCopier>)
+        self.copies().map(|copies| copies as Arc<dyn BlockCopier>)
     }
 }

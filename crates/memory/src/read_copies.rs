@@ -27,7 +27,8 @@ pub trait BlockCopier: Send + Sync {
     /// Allows copies in page `index`, of which nothing is mapped, after it was mapped or dropped.
     ///
     /// # Errors
-    /// The system's errno value, if it has no room for another mapping. Nothing has changed.
+    /// The system's errno value, or EAGAIN if the page would be one more mapping where there are too many. No copies are
+    /// made there.
     fn open_page(&self, index: u32) -> Result<(), i32>;
 
     /// Removes all copies of a page. None are made until the page is opened again.

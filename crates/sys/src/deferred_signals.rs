@@ -28,9 +28,9 @@ const HANDLING: usize = 2;
 /// In a slot's owner: signals were deferred until the slot is given back. With [`HANDLING`]: it is being given back.
 const DEFERRED: usize = 1;
 
-/// Signals that wait in the kernel once one has been deferred: all that are sent and not reserved for the library. No code
-/// under a guard loads from a segment, so none raises SIGBUS.
-const WAITING: Mask = ASYNCHRONOUS | bit(libc::SIGBUS) | bit(libc::SIGILL) | bit(libc::SIGFPE);
+/// Signals that wait in the kernel once one has been deferred: all without a handler of the library's own. SIGBUS waits only
+/// once it has been sent itself: blocked, it would end a load from a segment.
+const WAITING: Mask = ASYNCHRONOUS | bit(libc::SIGILL) | bit(libc::SIGFPE);
 
 #[repr(align(64))]
 struct Slot {
@@ -307,15 +307,20 @@ pub(super) unsafe fn defer(signal: c_int, info: *const libc::siginfo_t, context:
         }
         return waits;
     };
-    change_mask(libc::SIG_BLOCK, Some(WAITING));
+    let waiting = WAITING | bit(signal);
+    change_mask(libc::SIG_BLOCK, Some(waiting));
     // SAFETY: `info` is the siginfo for this signal from the kernel.
     unsafe { send_again(signal, info) };
     // SAFETY: `context` is the ucontext of this handler, and nobody else touches it while the handler runs.
     unsafe {
         let mask = mask_in(context);
-        // Of several nested signals the last to be deferred has interrupted the thread itself.
-        slot.before.set(mask.read());
-        mask.write(mask.read() | WAITING);
+        // Of several nested signals the last to be deferred has interrupted the thread itself. One that comes after them
+        // finds SIGILL blocked, which no client can block.
+        let is_later = mask.read() & bit(libc::SIGILL) != 0;
+        if !is_later {
+            slot.before.set(mask.read());
+        }
+        mask.write(mask.read() | waiting);
     }
     slot.owner.store(key | DEFERRED, Ordering::Relaxed);
     true
